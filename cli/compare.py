@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from itertools import product
 from pathlib import Path
@@ -16,13 +16,12 @@ from wavefilt import transforms
 from wavefilt.backends.registry import check_name
 from wavefilt.errors import OptionError, printable
 from wavefilt.io import Layout
-from wavefilt.options import DEFAULTS, Options
+from wavefilt.options import DEFAULTS, Options, to_argv
 from wavefilt.recording import Recording
 from wavefilt.stages import stage
 from wavefilt.thresholding.rules import RULES
 
 from .denoise.main import BACKEND, DETAILS, EDGES, FILTERS, NOISE, PANEL, SHRINK, word_or_numbers
-from .denoise.options import NOISE as KINDS
 from .denoise.options import noise_of
 from .failure import run_errors, usage_errors
 from .options import FILE, INPUT, Named, Text, add, as_json
@@ -32,7 +31,7 @@ from .reading import LAYOUT, read
 if TYPE_CHECKING:
     from wavefilt.advice import Comparison
 
-METHOD = ("wavelet", "level", "mode", "shrink", "scope", "keep", "spins", "detrend", "blend")
+METHOD = ("wavelet", "level", "mode", "shrink", "scope", "keep", "spins", "detrend", "blend", "basis")
 RULES_AND_TRANSFORMS = [
     click.option(
         "--rule",
@@ -73,7 +72,7 @@ def command(source: str, rules: tuple[Any, ...], kinds: tuple[str, ...], **parse
     with usage_errors():
         if parsed["plot"]:
             from wavefilt.io import check_destination
-            from wavefilt.plot import check_target
+            from wavefilt.plotting.figure import check_target
 
             check_target(parsed["plot"])
             check_destination(Path(parsed["plot"]), overwrite=parsed["overwrite"])
@@ -160,21 +159,5 @@ def facts(found: Comparison) -> dict[str, Any]:
 
 def denoise_command(source: str, options: dict[str, Any], parsed: dict[str, Any]) -> str:
     """The command that denoises the file with these options."""
-    words = ["wavefilt", "denoise", source]
-    layout = {name: parsed[name] for name in ("format", *(field.name for field in fields(Layout)))}
-    given = {name: value for name, value in {**options, **layout}.items() if value is not None}
-    flags: dict[str, Callable[..., list[str]]] = {kind: _flag(name) for name, kind in KINDS.items()}
-    for name, value in given.items():
-        if name == "sigma" and isinstance(value, tuple):
-            words += flags[value[0]](*value[1:])
-        else:
-            words += _flag(name)(value)
-    return shlex.join([*words, *(["--two-dimensional"] if parsed["two_dimensional"] else [])])
-
-
-def _flag(name: str) -> Callable[..., list[str]]:
-    def words(*values: Any) -> list[str]:
-        texts = [",".join(map(str, value)) if isinstance(value, list | tuple) else str(value) for value in values]
-        return [f"--{name.replace('_', '-')}", *texts]
-
-    return words
+    layout = {name: parsed[name] for name in ("format", *(field.name for field in fields(Layout)), "two_dimensional")}
+    return shlex.join(["wavefilt", "denoise", source, *to_argv({**options, **layout}, interval=1.0)])

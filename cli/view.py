@@ -26,7 +26,7 @@ from .reading import LAYOUT, read
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the page; 0 is any that is free.")
 @click.option("--no-browser", is_flag=True, help="Print the address of the page, and open no browser.")
 def command(input: str, port: int, no_browser: bool, overwrite: bool, **parsed: Any) -> None:
-    """Show a file before and after denoising and what is removed, on a page where options are chosen.
+    """Show a file before and after denoising and the residual, on a page with controls for the options.
 
     Only this machine can open the page, and only by its address, which has a random token. The button Save writes the
     file that `wavefilt denoise` would. Ctrl-C ends it.
@@ -38,13 +38,14 @@ def command(input: str, port: int, no_browser: bool, overwrite: bool, **parsed: 
     if input == "-" or len(jobs) > 1:
         raise click.UsageError("view takes one file")
     try:
-        from wavefilt import viewer
+        from wavefilt import plotting
 
-        viewer.check_installed()
+        plotting.check_installed()
     except ImportError as error:
         raise Failure(str(error), 1) from error
-    from wavefilt.viewer import server, source, state
-    from wavefilt.viewer.page import Viewer
+    from wavefilt.containers import of_file
+    from wavefilt.plotting.viewer import Viewer, run
+    from wavefilt.plotting.viewer import denoise as denoised
 
     ((path, target),) = jobs
     recording, _ = read(path, options.layout, options.format)
@@ -52,18 +53,16 @@ def command(input: str, port: int, no_browser: bool, overwrite: bool, **parsed: 
     if options.noise is not None:
         given["sigma"] = options.noise
     with run_errors(path):
-        viewed = source.of_file(path, recording, {"format": options.format, **asdict(options.layout)}).checked()
-        backend = state.backend_for(viewed, options.backend)
-        first = state.denoise(viewed, given, backend)
+        traces = of_file(path, recording, {"format": options.format, **asdict(options.layout)})
+        first = denoised(traces, given, options.backend)
 
     def page() -> Viewer:
-        saving: dict[str, Any] = {"output": target, "overwrite": overwrite, "target": options.output}
-        return Viewer(first, **saving, backend=backend, words=for_command)
+        return Viewer(first, output=target, overwrite=overwrite, target=options.output, words=for_command)
 
     try:
-        server.run(
+        run(
             page,
-            f"{viewed.name} - wavefilt",
+            f"{traces.name} - wavefilt",
             port,
             not no_browser,
             lambda address: tell(f"{address}  (Ctrl-C ends it)"),

@@ -29,7 +29,7 @@ TYPE_CHECKING = False  # importing typing would take longer than all else here
 if TYPE_CHECKING:
     from typing import Any
 
-    from wavefilt import backends, extending, plot, quality, ske
+    from wavefilt import backends, extending, plotting, quality, ske
     from wavefilt.advice import compare, trust, tune
     from wavefilt.api import denoise
     from wavefilt.decomposition import (
@@ -53,10 +53,10 @@ if TYPE_CHECKING:
     from wavefilt.noise import estimate_sigma
     from wavefilt.online.denoiser import OnlineDenoiser
     from wavefilt.packets import iwavelet_packets, wavelet_packets
+    from wavefilt.plotting import view
     from wavefilt.recording import Recording
     from wavefilt.threads import get_num_threads, set_num_threads
     from wavefilt.thresholding.shrinkage import threshold, threshold_firm
-    from wavefilt.viewer import view
 
 __all__ = [
     "BackendUnavailable",
@@ -80,7 +80,7 @@ __all__ = [
     "iwavelet_packets",
     "modwt",
     "modwt2",
-    "plot",
+    "plotting",
     "quality",
     "read",
     "set_num_threads",
@@ -116,7 +116,7 @@ _HOMES = {
     "files": ("denoise_file",),
     "threads": ("get_num_threads", "set_num_threads"),
     "thresholding.shrinkage": ("threshold", "threshold_firm"),
-    "viewer": ("view",),
+    "plotting": ("view",),
 }
 """The module of each name, imported when the name is first used: the command handles signals from its start, before
 anything large is loaded."""

@@ -18,10 +18,10 @@ from wavefilt.options import NoiseForm, Options
 from wavefilt.registry import Registry
 from wavefilt.thresholding.rules import Rule
 from wavefilt.transforms import Transform
-from wavefilt.vocabulary import Detrend, Estimator, Mode, Scope, Shrink
+from wavefilt.vocabulary import Basis, Detrend, Estimator, Mode, Scope, Shrink
 from wavefilt.vocabulary import Rule as RuleName
 from wavefilt.vocabulary import Transform as TransformName
-from wavefilt.wavelets.filters import WaveletLike
+from wavefilt.wavelets.filters import WaveletLike, with_levels
 
 
 def denoise(
@@ -39,6 +39,7 @@ def denoise(
     spins: int = 1,
     detrend: Detrend | None = None,
     blend: float = 0.0,
+    basis: Basis | None = None,
     axis: int = -1,
     axes: tuple[int, int] | None = None,
     backend: str | Backend = "auto",
@@ -105,7 +106,7 @@ def denoise(
     keep : int
         Number of coarsest levels whose detail coefficients are unchanged; with rule "js" and one level or more, the
         approximation coefficients too.
-    transform : {"dwt", "modwt", "dtcwt", "fk", "wp", "wp-entropy", "wp-full"}
+    transform : {"dwt", "modwt", "dtcwt", "fk", "wp"} or Transform
         The decimated transform, or the maximal overlap transform, whose result does not depend on where a trace
         starts: it has one coefficient per sample and level, and needs (level + 1) times the memory and several times
         the run time. Numeric ``rule`` and ``sigma`` refer to the decimated transform; at level j they are divided by
@@ -114,8 +115,8 @@ def denoise(
         and with ``axes`` six bands a level, each of one direction: twice, or four times, as many as samples.
         "fk", for ``axes`` alone, shrinks Fourier transforms of overlapping windows, named by ``wavelet``
         ("sine32x64", of 32 traces by 64 samples), by temporal frequency, with rule "js" unless another is given.
-        The packets "wp" are in a basis that suits each trace, or with ``scope="record"`` all of them: of least risk,
-        of least entropy ("wp-entropy"), or all of the deepest level; for chirps and tones, see `docs/transforms.md`.
+        "wp", wavelet packets, uses the ``basis`` that suits each trace, or with ``scope="record"`` all traces; for
+        chirps and tones, see `docs/transforms.md`. An object is a transform of your own (`wavefilt.extending`).
     spins : int
         With the decimated transform, the number of shifts to average over (cycle spinning), at most 2^level, of panels
         4^level. They are spread through 2^level samples along every axis, after which the transform repeats
@@ -127,6 +128,8 @@ def denoise(
     blend : float
         Share of the removed samples that is put back, from 0 to below 1: the result is y + ``blend`` (x - y). Pickers
         that compare variances need some noise before the onset.
+    basis : {"risk", "entropy", "full"}, optional
+        With "wp", the basis of least risk (the default), of least entropy, or all packets of the deepest level.
     axis : int
         Time axis.
     axes : pair of int, optional
@@ -220,7 +223,7 @@ def denoise(
     if axes is not None and axis != -1:
         raise ValueError(f"`axis={axis}` and `axes={axes}` both name what to transform: give one")
     dimensions: Literal[1, 2] = 1 if axes is None else 2
-    given = wavelet, level, mode, rule, shrink, sigma, scope, keep, transform, spins, dimensions, detrend, blend
+    given = wavelet, level, mode, rule, shrink, sigma, scope, keep, transform, spins, dimensions, detrend, blend, basis
     plain = PLAIN.issuperset(map(type, given))
     options = _options(Registry.changes, *given) if plain else Options(*given)  # type: ignore[arg-type]
     if axes is not None and (np.ndim(axes) != 1 or len(axes) != 2):
@@ -239,7 +242,7 @@ def denoise(
     if dimensions == 2 and options.level is None and outcome.level == 0 and taken.rows.size:
         size, name = min(taken.rows.shape[1:]), options.filters.name
         few = f"{size} samples along an axis are too few for one level of {name} in two dimensions"
-        others = options.transform.with_levels(size, options.filters) or "no wavelet has a level"
+        others = with_levels(size, options.filters) or "no wavelet has a level"
         warnings.warn(f"unchanged: {few}; {others}", stacklevel=2)
     y = taken.restore(outcome.samples)
     residual = taken.restore(taken.rows - outcome.samples) if return_residual else None

@@ -1,4 +1,4 @@
-"""DASCore's patches denoised: ``patch.wavefilt.denoise()``, which DASCore finds by its entry point."""
+"""The namespace ``wavefilt`` of DASCore patches, ``patch.wavefilt.denoise()``; DASCore finds it by its entry point."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ except ImportError as error:
 
 
 class WavefiltNameSpace(PatchNameSpace):  # type: ignore[misc]
-    """``patch.wavefilt``"""
+    """Namespace ``patch.wavefilt``."""
 
     name = "wavefilt"
 
@@ -31,21 +31,18 @@ class WavefiltNameSpace(PatchNameSpace):  # type: ignore[misc]
         backend: str | Backend = "auto",
         **options: Unpack[Keywords],
     ) -> dc.Patch:
-        """A new patch denoised along ``dim``; coordinates and attributes are kept, a line is added to the history.
+        """Denoise along ``dim`` and return a new patch; a line is added to its history.
 
         A pair, such as ``("time", "distance")``, transforms both dimensions together, as ``axes`` of
-        `wavefilt.denoise`: the one called "time", else the first, is along the traces.
-
-        The coordinate of ``dim``, of a pair that along the traces, must be evenly spaced (to 1 % of the interval).
+        `wavefilt.denoise`. The dimension called "time", otherwise the first, is along the traces. The coordinate of
+        ``dim`` (of a pair, the one along the traces) must be evenly spaced to 1 % of the interval.
 
         ``options`` are those of `wavefilt.denoise`: level, mode, rule, shrink, sigma, scope, keep, transform, spins,
-        detrend and blend. ``sigma`` has seconds instead of samples: ``("seconds", start, stop)`` of noise from the
-        first sample, ``("before", pick, seconds)``, ``("running", seconds)`` and ``("intervals", points)``. Picks and
-        points are values of the coordinate, times or numbers (which are seconds), as are the ends of
-        ``("window", start, stop)`` if they are times; whole numbers there are samples.
+        detrend and blend; ``sigma`` takes seconds and values of the coordinate as in
+        `wavefilt.xarray.DataArrayAccessor.denoise`.
 
-        Raises ValueError for an unknown dimension or option, an uneven coordinate, and for what `wavefilt.denoise`
-        refuses, TypeError for samples that are not numbers.
+        Raises ValueError for an unknown dimension or option, an uneven coordinate, and as `wavefilt.denoise`, and
+        TypeError for samples that are not numbers.
         """
         dims = transformed(dim, patch.dims)
         check_names(options, "dim")

@@ -21,10 +21,9 @@ from numpy.typing import ArrayLike
 
 from wavefilt import backends
 from wavefilt.arrays import Array, dtype_name, refuse_kinds
-from wavefilt.transforms import DWT, DWT2, MODWT, MODWT2, Analysis, Pyramid
-from wavefilt.vocabulary import MODES, Mode
-from wavefilt.wavelets import modwt_boundary
-from wavefilt.wavelets.boundary import EXTENSIONS
+from wavefilt.transforms import MODWT, Analysis, Pyramid, find
+from wavefilt.vocabulary import MODES, Mode, check
+from wavefilt.wavelets.boundary import EXTENSIONS, check_single, modwt_length
 from wavefilt.wavelets.filters import WaveletLike, as_wavelet, detail_lengths, max_level, synthesis_length
 
 Wavelets: TypeAlias = "WaveletLike | tuple[WaveletLike, WaveletLike]"
@@ -134,7 +133,7 @@ def _wavedec(
         raise ValueError(f"level={level} must be at least 0")
     for n, own, mode in zip(shape, filters, modes, strict=True):
         check_reflection([n, *detail_lengths(n, own.dec_len, mode, level)], mode)
-    return _decomposed(array, axes, Analysis(_of_axes(axes, DWT, DWT2), filters, modes, level), backend)
+    return _decomposed(array, axes, Analysis(find("dwt", len(axes)), filters, modes, level), backend)
 
 
 def waverec(
@@ -238,7 +237,7 @@ def _waverec(
         shape = tuple(synthesis_length(n, own.dec_len, m) for n, own, m in zip(size, filters, modes, strict=True))
         if min(shape) < 1:
             raise ValueError(f"coeffs[{i}] is too short for {filters[0].name} ({filters[0].dec_len} taps)")
-    analysis = Analysis(_of_axes(places, DWT, DWT2), filters, modes, len(levels))
+    analysis = Analysis(find("dwt", len(places)), filters, modes, len(levels))
     return _reconstructed(coefficients, analysis, shape, batch, places, backend)
 
 
@@ -283,8 +282,8 @@ def modwt(
 ) -> list[Array]:
     """Compute the maximal overlap discrete wavelet transform along one axis, for any length.
 
-    The filters of level j are those of PyWavelets over sqrt 2, their taps 2^(j-1) apart. With h half their number, and
-    V_0 the samples,
+    The filters of level j are PyWavelets' filters over sqrt 2, their taps 2^(j-1) apart. With h half the number of taps
+    and V_0 the samples,
 
         V_j[t] = sum_l lo[l]/sqrt 2 V_{j-1}[t + 2^(j-1) (h - l)],   W_j[t] the same with hi,
         V_{j-1}[t] = sum_l (lo'[l] V_j[t + 2^(j-1) (h - 1 - l)] + hi'[l] W_j[...])/sqrt 2.
@@ -297,6 +296,7 @@ def modwt(
     data : array_like, shape (..., n, ...)
         Dtypes as in `wavedec`.
     wavelet : str, pywt.Wavelet or object with four filters
+        The filters of "dmey" are truncated: with it, `imodwt` reconstructs only to about 1 %, as PyWavelets does.
     level : int, optional
         Number of levels, from 0 to log2(n); beyond this the filter taps would be more than half the signal apart. By
         default `pywt.dwt_max_level`, at which some coefficients are independent of the boundary.
@@ -383,8 +383,8 @@ def _modwt(
     if not 0 <= level <= most:
         raise ValueError(f"level={level} must be at least 0 and at most log2 of {min(shape)} samples, {most}")
     for n, mode in zip(shape, modes, strict=True):
-        modwt_boundary.check(n, mode)
-    return _decomposed(array, axes, Analysis(_of_axes(axes, MODWT, MODWT2), filters, modes, level), backend)
+        check_single(n, mode)
+    return _decomposed(array, axes, Analysis(find("modwt", len(axes)), filters, modes, level), backend)
 
 
 def imodwt(
@@ -474,7 +474,7 @@ def _imodwt(
         """Return how many more coefficients than samples there are along each axis."""
         level = depth if place == 0 else depth - place + 1
         pairs = zip(filters, modes, strict=True)
-        return tuple(modwt_boundary.length(0, own.rec_len, mode, level) for own, mode in pairs)
+        return tuple(modwt_length(0, own.rec_len, mode, level) for own, mode in pairs)
 
     shape = tuple(n - more for n, more in zip(size, boundary(first), strict=True))
     batch = to_blocks(known[0], places)[1]
@@ -492,7 +492,7 @@ def _imodwt(
                 shapes = [c.shape for c in known]
                 raise ValueError(f"coeffs of shapes {shapes} do not belong together in mode {modes[0]!r}")
             coefficients.append(own)
-    analysis = Analysis(_of_axes(places, MODWT, MODWT2), filters, modes, depth)
+    analysis = Analysis(find("modwt", len(places)), filters, modes, depth)
     return _reconstructed(coefficients, analysis, shape, batch, places, backend)
 
 
@@ -611,7 +611,7 @@ def mode_name(mode: Mode | int) -> Mode:
         try:
             return _NUMBERED[pywt.Modes.from_object(mode)]  # warns of old names
         except ValueError:
-            EXTENSIONS.check(mode)
+            check("mode", mode, EXTENSIONS)
     return cast(Mode, mode)
 
 
@@ -630,7 +630,7 @@ def _wavelet_pair(wavelet: Wavelets) -> tuple[pywt.Wavelet, pywt.Wavelet]:
 
 
 def check_reflection(lengths: Sequence[int], mode: str) -> None:
-    """Raise ValueError if a level would reflect a single sample; ``lengths`` are those of each level."""
+    """Raise ValueError if a level would reflect a single sample; ``lengths`` are the lengths of each level."""
     if 1 in lengths[:-1] and mode in ("reflect", "antireflect"):
         raise ValueError(f"mode={mode!r} cannot extend a single sample, the input of level {lengths.index(1) + 1}")
 
@@ -676,10 +676,6 @@ def _transformed_axes(array: Array, axes: Axes, modes: tuple[Mode, ...]) -> Axes
 def _default_level(shape: tuple[int, ...], filters: tuple[pywt.Wavelet, ...]) -> int:
     """Return `pywt.dwtn_max_level` of the transformed axes."""
     return min(max_level(n, own) for n, own in zip(shape, filters, strict=True))
-
-
-def _of_axes(axes: Axes, one: Any, two: Any) -> Any:
-    return one if len(axes) == 1 else two
 
 
 def transformed_shape(array: Array, axes: Axes) -> tuple[int, ...]:

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 
 from wavefilt.arrays import Array
 from wavefilt.decomposition import Axes, as_axes, as_axis, as_floating, transformed_shape
-from wavefilt.transforms import dtcwt as one_axis
-from wavefilt.transforms import dtcwt2 as two_axes
+from wavefilt.transforms.dual_tree import decomposed, recomposed
 from wavefilt.wavelets.dual_tree import DualTree, deepest
 
 
@@ -56,7 +55,7 @@ def dtcwt(
 
     Two trees of real wavelet filters give the real and the imaginary parts of complex coefficients. Their magnitudes
     depend little on the position of an event between samples; in two dimensions the six bands of a level separate
-    directions. There are twice as many numbers as samples along one axis, four times along two.
+    directions. There are two numbers per sample along one axis, four along two.
 
     Parameters
     ----------
@@ -93,11 +92,8 @@ def dtcwt(
     if level < 0:
         raise ValueError(f"level={level} must be at least 0")
     moved = np.moveaxis(array, transformed, range(-len(transformed), 0))
-    if axes is None:
-        low, details = one_axis.decomposed(moved, tree, level)
-    else:
-        low, levels = two_axes.decomposed(moved, tree, level)
-        details = [np.stack(bands, -1) for bands in levels]
+    low, levels = decomposed(moved, tree, level, len(transformed))
+    details = [bands[0] if axes is None else np.stack(bands, -1) for bands in levels]
     low = np.moveaxis(low, range(-len(transformed), 0), transformed)
     highpasses = tuple(np.moveaxis(detail, _places(transformed), transformed) for detail in details)
     return DualTreeCoefficients(low, highpasses, transformed, samples, tree)
@@ -120,10 +116,8 @@ def idtcwt(pyramid: DualTreeCoefficients) -> Array:
     if [low.shape[-len(axes) :], *(detail.shape for detail in details)] != [size, *shapes]:
         given = ", ".join(str(c.shape) for c in (pyramid.lowpass, *pyramid.highpasses))
         raise ValueError(f"coefficients of shapes {given} are not those of {pyramid.samples} samples")
-    if two:
-        x = two_axes.recomposed(low, [list(np.moveaxis(d, -1, 0)) for d in details], tree, pyramid.samples)
-    else:
-        x = one_axis.recomposed(low, details, tree, pyramid.samples[0])
+    levels = [list(np.moveaxis(detail, -1, 0)) if two else [detail] for detail in details]
+    x = recomposed(low, levels, tree, pyramid.samples)
     return np.moveaxis(x, range(-len(axes), 0), axes)
 
 

@@ -34,8 +34,7 @@ from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import DWT, DWT2, Analysis, Pyramid
 from wavefilt.trend import Trend, fit_read, of_rows
 from wavefilt.vocabulary import Detrend
-from wavefilt.wavelets import modwt_boundary
-from wavefilt.wavelets.extension import extended
+from wavefilt.wavelets.boundary import ROUND, extended
 
 if TYPE_CHECKING:
     from wavefilt.backends.interface import Backend
@@ -742,17 +741,17 @@ def _shifted(x: Array, shifts: tuple[int, ...], mode: str) -> Array:
     ``shifts`` has the samples for each axis except the first.
     """
     for axis, shift in enumerate(shifts, 1):
-        if shift and mode in modwt_boundary.ROUND:
+        if shift and mode in ROUND:
             x = np.roll(x, shift, axis=axis)
         elif shift:
-            x = np.moveaxis(extended(np.moveaxis(x, axis, -1), mode, shift, 0), -1, axis)
+            x = extended(x, mode, shift, 0, axis)
     return np.ascontiguousarray(x)
 
 
 def _back(x: Array, shifts: tuple[int, ...], mode: str) -> Array:
     """Undo `_shifted`."""
     for axis, shift in enumerate(shifts, 1):
-        if shift and mode in modwt_boundary.ROUND:
+        if shift and mode in ROUND:
             x = np.roll(x, -shift, axis=axis)
         elif shift:
             x = x[(slice(None),) * axis + (slice(shift, None),)]

@@ -1,14 +1,14 @@
 """Adding to wavefilt from another package: rules, threshold functions, boundary modes, formats, transforms, backends.
 
-What is registered is known by its name everywhere: in `wavefilt.denoise`, in the command's options and, where it says
-that it can, in streaming and Dask. A package that names a module in an entry point of the group ``wavefilt.extensions``
-has it imported when a name is not known otherwise, so that its users import nothing.
+A registered name is known everywhere: in `wavefilt.denoise`, in the command's options and, if it declares so, in
+streaming and Dask. A transform may also be passed as an object: ``denoise(x, transform=my_transform)``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from wavefilt.arrays import Array
 from wavefilt.backends.interface import Backend
@@ -55,15 +55,15 @@ def register_mode(name: str, extension: Callable[[int, int], Terms]) -> None:
     ``i`` is any integer and the indices lie in [0, n). Transforms in this mode run on the reference backend. Raises
     ValueError for a name that is taken.
     """
-    EXTENSIONS.register(name, extension)
+    _add("mode", EXTENSIONS, name, extension)
 
 
 def register_transform(transform: Transform) -> None:
-    """Add a transform under its own name; its word is what the option ``transform`` takes.
+    """Add a transform under its own name; its attribute ``word`` is the value of the option ``transform``.
 
     It runs on the reference backend. Raises ValueError for a name that is taken.
     """
-    TRANSFORMS.register(transform.name, transform)
+    _add("transform", TRANSFORMS, transform.name, transform)
 
 
 def register_backend(name: str, make: Callable[..., Backend]) -> None:
@@ -73,3 +73,12 @@ def register_backend(name: str, make: Callable[..., Backend]) -> None:
     modes and dtypes that it does not have run on the reference backend. Raises ValueError for a name that is taken.
     """
     BACKENDS.register(name, make)
+
+
+def _add(kind: str, table: dict[str, Any], name: str, entry: Any) -> None:
+    """Add an entry to a table. Raises ValueError for a name that is taken or no identifier with hyphens."""
+    if not name.replace("-", "_").isidentifier():
+        raise ValueError(f"{kind} {name!r}: a name consists of letters, digits, hyphens and underscores")
+    if name in table:
+        raise ValueError(f"{kind} {name!r} is already registered")
+    table[name] = entry

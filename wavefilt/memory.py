@@ -265,7 +265,7 @@ def _check_chunks(method: Options, backend: Backend, whole: str) -> None:
     whole_rule = "sorted" in method.rule.needs or method.rule.blocks
     refused = {
         f"`rule={method.rule.option!r}`": cut and whole_rule,
-        f"`transform={method.transform.word!r}`": cut and method.transform.halo(method.filters.dec_len, 1) is None,
+        f"`transform={method.transform.word!r}`": cut and method.halo(1) is None,
         f"`spins={method.spins}`": method.spins > 1,
         f"`sigma={method.sigma!r}`": method.noise.window is not None or method.noise.intervals is not None,
         f"`detrend={method.trend!r}`": not cut and method.trend is not None,

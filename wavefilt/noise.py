@@ -532,11 +532,11 @@ def estimate_sigma(
     >>> wavefilt.estimate_sigma(x, by_band=True).shape
     (5, 3)
     """
-    from wavefilt.advice.intake import take
+    from wavefilt.containers import traces_of
 
     registry.check_name(backend)
     check_names(options, "by_band", "axis", "axes")
-    taken = take(x, options.get("sigma", "level"), axis, axes)
+    taken = traces_of(x, options.get("sigma", "level"), axis, axes).checked()
     plain: Keywords = {**options, "sigma": "level"}
     method = Options(wavelet, **plain, dimensions=1 if taken.dimensions == 1 else 2)
     found: list[tuple[Mask, Floats]] = []

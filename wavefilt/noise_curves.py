@@ -88,7 +88,7 @@ def half_windows(method: Options, analysis: Analysis, shape: tuple[int, ...]) ->
 
 def scales(method: Options, level: int) -> list[float]:
     """The noise of each of `Options.bands` over the median of its magnitudes."""
-    return [method.transform.median_to_sigma(band) for band in method.bands(level)]
+    return [band.median_to_sigma for band in method.bands(level)]
 
 
 def _in_intervals(
@@ -106,7 +106,7 @@ def _in_intervals(
     found = []
     for band, (first, step), own in zip(bands, grids, method.bands(analysis.level), strict=True):
         edges = at_samples(points, first, step, band.shape[1])
-        found.append(in_intervals(band, edges, (LEAST << own.level) // step, method.transform.median_to_sigma(own)))
+        found.append(in_intervals(band, edges, (LEAST << own.level) // step, own.median_to_sigma))
     return tuple(found)
 
 

@@ -1,4 +1,4 @@
-"""Denoising ObsPy's streams and traces, headers kept, and the type "wavelet" for their method ``filter``."""
+"""Denoise ObsPy streams and traces and keep their headers; also the type "wavelet" of their method ``filter``."""
 
 from __future__ import annotations
 
@@ -37,36 +37,37 @@ def denoise(
     return_residual: bool = False,
     **options: Unpack[Keywords],
 ) -> Data | tuple[Data, Data]:
-    """A new stream (or trace) with every trace denoised, traces of one length together in one call.
+    """Denoise every trace and return a new stream (or trace).
 
-    Samples are those that `wavefilt.denoise` returns: masked samples and NaN are gaps, integers become floats.
-    Headers and all other attributes are copied, and a line is added to ``stats.processing``. A trace without samples
-    is copied unchanged. With ``scope="record"`` all traces of the stream share their thresholds.
+    Samples are those of `wavefilt.denoise`: masked samples and NaN are gaps, and integers become floats. Headers and
+    all other attributes are copied, and a line with the version and all options is added to ``stats.processing``. A
+    trace without samples is copied unchanged. With ``scope="record"`` all traces of the stream share their thresholds.
 
     Parameters
     ----------
     data : obspy.Stream or obspy.Trace
         Never modified.
     wavelet, backend, **options
-        Those of `wavefilt.denoise`: level, mode, rule, shrink, sigma, scope, keep, transform, spins, detrend and
-        blend. A level None is chosen for each length. ``sigma`` has seconds instead of samples:
-        ``("seconds", start, stop)`` of noise from the first sample of each trace, ``("before", pick, seconds)``,
-        ``("running", seconds)`` and ``("intervals", points)``. Points, and the ends of ``("window", start, stop)``
-        unless they are whole numbers, which are samples, may be UTCDateTime; so may a pick, or it is a Pick, or an
-        Event, Catalog or list of Picks, of which each trace has the earliest one of its station.
+        Options of `wavefilt.denoise`: level, mode, rule, shrink, sigma, scope, keep, transform, spins, detrend and
+        blend. A level of None is chosen for each length. ``sigma`` takes seconds instead of samples:
+        ``("seconds", start, stop)`` is a noise window in seconds from the first sample of each trace; further forms
+        are ``("before", pick, seconds)``, ``("running", seconds)`` and ``("intervals", points)``. Points, and the ends
+        of ``("window", start, stop)``, may be UTCDateTime; whole numbers in a window are samples. A pick is a
+        UTCDateTime, a Pick, or an Event, Catalog or list of Picks, of which each trace uses the earliest pick of its
+        station.
     two_dimensional : bool
-        Denoise the stream as a panel, along both axes: its traces in their order, neighbours beside each other. They
-        must have one length and sampling rate, and begin together (to half a sample).
+        Denoise the stream as a section, along both axes: the traces in their order, neighbours beside each other. They
+        must have one length and sampling rate, and begin together (within half a sample).
     return_residual : bool
-        Return the pair (denoised, removed), the second with the same headers.
+        Return the pair (denoised, residual), both with all headers.
 
     Raises
     ------
     TypeError
         If ``data`` is neither stream nor trace, or a trace has samples that are not numbers.
     ValueError
-        For an unknown option or word, and for what `wavefilt.denoise` refuses, with the ids of the traces; for
-        ``scope="record"`` with traces of several sampling rates; for a panel of traces that are not alike.
+        For an unknown option or value, and as `wavefilt.denoise`, with the ids of the traces; for ``scope="record"``
+        with traces of several sampling rates; for a section of traces that differ in length, rate or start.
     """
     if not isinstance(data, (Stream, Trace)):
         raise TypeError(f"an ObsPy Stream or Trace is needed, not {type(data).__name__}; wavefilt.denoise takes arrays")
@@ -75,7 +76,7 @@ def denoise(
     registry.check_name(backend)
     chosen = Options(wavelet, **plain, dimensions=2 if two_dimensional else 1)
     traces = [data] if isinstance(data, Trace) else list(data)
-    taken, quiet, noise, lines = dict[int, Traces](), dict[int, Array](), dict[int, Array](), dict[int, str]()
+    taken, denoised, residuals, lines = dict[int, Traces](), dict[int, Array](), dict[int, Array](), dict[int, str]()
     for i, trace in enumerate(traces):
         try:
             if len(trace.data):
@@ -84,7 +85,7 @@ def denoise(
             raise TypeError(f"{trace.id}: {error}") from error
     sigmas = {i: noise_in_samples(options.get("sigma", "level"), traces[i]) for i in taken}
     if two_dimensional:
-        _check_panel(data)
+        _check_section(data)
     for batch in _batches(taken, chosen, traces, sigmas):
         rows = [taken[i].rows[0] for i in batch]
         try:
@@ -93,15 +94,15 @@ def denoise(
         except ValueError as error:
             raise _explained(error, [traces[i] for i in batch]) from error
         assert after.outcome is not None
-        panel = {"two_dimensional": True} if two_dimensional else {}
-        line = own.history(after.outcome.level, "::", backend=after.outcome.backend, **panel)
+        section = {"two_dimensional": True} if two_dimensional else {}
+        line = own.history(after.outcome.level, "::", backend=after.outcome.backend, **section)
         for i, x, y in zip(batch, rows, after.traces, strict=True):
             lines[i] = line
-            quiet[i] = taken[i].restore(y.astype(x.dtype, copy=False))
+            denoised[i] = taken[i].restore(y.astype(x.dtype, copy=False))
             if return_residual:
-                noise[i] = taken[i].restore(x - y)
-    denoised = _copied(data, traces, quiet, lines)
-    return (denoised, _copied(data, traces, noise, lines, "removed by ")) if return_residual else denoised
+                residuals[i] = taken[i].restore(x - y)
+    new = _copied(data, traces, denoised, lines)
+    return (new, _copied(data, traces, residuals, lines, "residual of ")) if return_residual else new
 
 
 def filter_samples(
@@ -112,11 +113,10 @@ def filter_samples(
     backend: str | Backend = "auto",
     **options: Unpack[Keywords],
 ) -> Array:
-    """Denoise the samples of one trace: what ObsPy calls for ``Trace.filter("wavelet", wavelet="db8", ...)``.
+    """Denoise the samples of one trace; ObsPy calls this for ``Trace.filter("wavelet", wavelet="db8", ...)``.
 
-    ``df``, the sampling rate that ObsPy passes to every filter, is that of ``sigma`` in seconds, see `denoise`; times
-    are not known here. An empty array is returned unchanged. Raises ValueError for an unknown option, and as
-    `wavefilt.denoise` does.
+    ``df`` is the sampling rate, which ObsPy passes to every filter; ``sigma`` may be in seconds (see `denoise`), but
+    not in times. An empty array is returned unchanged. Raises ValueError as `wavefilt.denoise`.
     """
     if "sigma" in options:
         clock = Clock(1 / df if df else None, None, len(data), "the trace")
@@ -128,7 +128,7 @@ def filter_samples(
 
 
 def noise_in_samples(sigma: NoiseForm, trace: Trace) -> NoiseForm:
-    """``sigma`` in samples of a trace, with times and picks of ObsPy."""
+    """Return ``sigma`` in samples of a trace, from times and picks of ObsPy."""
     if not isinstance(sigma, tuple):
         return sigma
     start = np.datetime64(trace.stats.starttime.ns, "ns")
@@ -140,7 +140,7 @@ def noise_in_samples(sigma: NoiseForm, trace: Trace) -> NoiseForm:
 
 
 def _moment(part: object, trace: Trace) -> object:
-    """Times of NumPy instead of ObsPy's; of several picks the earliest one of the trace's station."""
+    """Return ObsPy times as NumPy times, and of several picks the earliest one of the trace's station."""
     if isinstance(part, UTCDateTime):
         return np.datetime64(part.ns, "ns")
     if isinstance(part, Pick):
@@ -161,7 +161,7 @@ def _moment(part: object, trace: Trace) -> object:
 
 
 def _same_station(pick: Pick, trace: Trace) -> bool:
-    """Whether network and station of a pick, where it names them, are those of a trace."""
+    """Return whether network and station of a pick, if it has them, are those of a trace."""
     named = pick.waveform_id
     codes = (named.network_code, named.station_code) if named else (None, None)
     own = (trace.stats.network, trace.stats.station)
@@ -171,18 +171,18 @@ def _same_station(pick: Pick, trace: Trace) -> bool:
 def _batches(
     taken: dict[int, Traces], method: Options, traces: Sequence[Trace], sigmas: dict[int, NoiseForm]
 ) -> list[list[int]]:
-    """Which traces are denoised together: all of a panel or record, else those of one length, dtype and noise."""
+    """Return the traces that are denoised together: all of a section or record, else those of one length and noise."""
     if method.dimensions == 2:
         return [list(taken)] if taken else []
     if method.scope == "record":
         rates = sorted({traces[i].stats.sampling_rate for i in taken})
         if len(rates) > 1:
             raise ValueError(
-                f'scope="record" pools traces of one sampling rate, not of {", ".join(f"{rate:g}" for rate in rates)} '
-                'Hz: select() those of one rate, or use scope="trace"'
+                f"`scope=record` pools traces of one sampling rate, not of {', '.join(f'{rate:g}' for rate in rates)} "
+                "Hz: select() those of one rate, or use `scope=trace`"
             )
         if len(set(sigmas.values())) > 1:
-            raise ValueError('scope="record" needs noise at the same samples of all traces: trim() them to one time')
+            raise ValueError("`scope=record` needs noise at the same samples of all traces: trim() them to one time")
         return [list(taken)] if taken else []
     alike = defaultdict(list)
     for i, trace in taken.items():
@@ -190,21 +190,21 @@ def _batches(
     return list(alike.values())
 
 
-def _check_panel(data: Stream | Trace) -> None:
-    """Raise ValueError for traces that are no panel."""
+def _check_section(data: Stream | Trace) -> None:
+    """Raise ValueError for traces that do not form a section."""
     if isinstance(data, Trace):
-        raise ValueError("two_dimensional=True is for a Stream, whose traces are a panel, not for one Trace")
+        raise ValueError("`two_dimensional` is for a Stream, whose traces form a section, not for one Trace")
     for what, words in (("npts", "length"), ("sampling_rate", "sampling rate")):
         found = sorted({trace.stats[what] for trace in data})
         if len(found) > 1:
-            raise ValueError(f"a panel needs traces of one {words}, not of {found[0]:g} to {found[-1]:g}")
+            raise ValueError(f"a section needs traces of one {words}, not of {found[0]:g} to {found[-1]:g}")
     starts = [trace.stats.starttime for trace in data]
     if starts and max(starts) - min(starts) > data[0].stats.delta / 2:
-        raise ValueError(f"a panel needs traces that begin together, not from {min(starts)} to {max(starts)}")
+        raise ValueError(f"a section needs traces that begin together, not from {min(starts)} to {max(starts)}")
 
 
 def _explained(error: ValueError, traces: Sequence[Trace]) -> ValueError:
-    """The error with the ids of its traces instead of their numbers in a batch."""
+    """Return the error with the ids of the traces instead of their numbers in a batch."""
     if isinstance(error, NonFiniteSample):
         trace = traces[error.trace]
         where = f"{error.kind} at sample {error.sample} (counted from 0)"
@@ -217,8 +217,8 @@ def _explained(error: ValueError, traces: Sequence[Trace]) -> ValueError:
 def _copied(
     data: Data, traces: Sequence[Trace], samples: dict[int, Array], lines: dict[int, str], what: str = ""
 ) -> Data:
-    """A deep copy of the stream or trace with these samples instead of its own, and a line more in its history."""
-    instead = {id(traces[i].data): y for i, y in samples.items()}  # deepcopy takes these for copies made already
+    """Return a deep copy of the stream or trace with these samples, and one more line in its processing history."""
+    instead = {id(traces[i].data): y for i, y in samples.items()}  # deepcopy uses these as copies that exist already
     new = copy.deepcopy(data, instead)
     for i, trace in enumerate([new] if isinstance(data, Trace) else new):
         if i in lines:

@@ -26,6 +26,7 @@ from wavefilt.vocabulary import (
     ESTIMATORS,
     SCOPES,
     SIGMAS,
+    Basis,
     Detrend,
     Estimator,
     Mode,
@@ -40,7 +41,7 @@ from wavefilt.vocabulary import (
 from wavefilt.vocabulary import Rule as RuleName
 from wavefilt.vocabulary import Transform as TransformName
 from wavefilt.wavelets import boundary
-from wavefilt.wavelets.filters import WaveletLike
+from wavefilt.wavelets.filters import WaveletLike, with_levels
 
 GOLDEN = (3 - math.sqrt(5)) / 2
 """The fractional parts of its multiples are spread evenly from 0 to 1, for any number of multiples."""
@@ -294,6 +295,7 @@ class Keywords(Common, total=False):
 
     rule: rules.Rule | RuleName | float | Sequence[float] | None
     transform: Transform | TransformName
+    basis: Basis | None
 
 
 class Along(TypedDict, total=False):
@@ -329,6 +331,7 @@ class Options:
     dimensions: Literal[1, 2] = 1
     detrend: Detrend | None = None
     blend: float = 0.0
+    basis: Basis | None = None
     filters: Any = field(init=False, repr=False, compare=False)
     """The filters that ``wavelet`` means, as `Transform.filters` returns them."""
     noise: Noise = field(init=False, repr=False, compare=False)
@@ -351,15 +354,16 @@ class Options:
             dimensions: Literal[1, 2] = 1,
             detrend: Detrend | None = None,
             blend: float = 0.0,
+            basis: Basis | None = None,
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "transform", transforms.find(self.transform, self.dimensions))
+        object.__setattr__(self, "transform", transforms.find(self.transform, self.dimensions, self.basis))
         if self.wavelet is None:
             object.__setattr__(self, "wavelet", self.transform.default_wavelet)
         assert self.wavelet is not None
         object.__setattr__(self, "filters", self.transform.filters(self.wavelet))
-        boundary.EXTENSIONS.check(self.mode)
+        check("mode", self.mode, boundary.EXTENSIONS)
         check("scope", self.scope, SCOPES)
         rule = self.transform.default_rule if self.rule is None else self.rule
         object.__setattr__(self, "rule", rules.find(rule))
@@ -424,14 +428,14 @@ class Options:
     @cached_property
     def host_only(self) -> bool:
         """Whether only backends in host memory do it at all."""
-        return (
-            self.noise.changing or not self.transform.on_device(self.rule) or (self.dimensions == 2 and self.spins > 1)
-        )
+        name, rule = self.transform.name, self.rule
+        on_device = name not in ("modwt2", "wp") and (rule.together is None or (rule.local and name != "dwt2"))
+        return self.noise.changing or not on_device or (self.dimensions == 2 and self.spins > 1)
 
     @cached_property
     def shrinks_approximation(self) -> bool:
         """Whether the approximation is a band as well, with noise and a threshold, the last."""
-        return self.rule.local and self.transform.shrinks_approximation
+        return self.rule.local and self.dimensions == 1
 
     @cached_property
     def known(self) -> bool:
@@ -505,11 +509,7 @@ class Options:
 
     def halo(self, level: int) -> int | None:
         """Samples on each side of a chunk that its samples depend on, as `Transform.halo`."""
-        halo = self.transform.halo(self.filters.dec_len, level)
-        if halo is None or self.rule.together is None:
-            return halo
-        lag = math.ceil(abs(self.transform.lag(self.filters)))
-        return halo + (REACH + lag + 2 << level)  # coefficients of the last level, to the nearest ones and their means
+        return self.transform.halo(self.filters, level, 0 if self.rule.together is None else REACH)
 
     def blended(self, x: Array, y: Array) -> Array:
         """The denoised samples ``y``, with the share of the samples ``x`` as they were that ``blend`` asks for."""
@@ -522,16 +522,14 @@ class Options:
         are given for another number of levels.
         """
         deepest, samples = self.deepest(*shape), min(shape)
-        level = (
-            int(self.level)
-            if self.level is not None
-            else min(self.transform.auto_level or self.rule.auto_level, self.transform.usual_level(shape, self.filters))
-        )
+        level = self.transform.usual_level(shape, self.filters) if self.level is None else int(self.level)
+        if self.level is None and self.transform.has_levels:
+            level = min(level, self.rule.auto_level)
         if level > deepest:
             size = "samples" if self.dimensions == 1 else "traces or samples"
             filters = f"{self.filters.name} ({self.filters.dec_len} taps)"
             limit = f"is above the maximum of {deepest} for {samples} {size} and {filters}"
-            others = self.transform.with_levels(samples, self.filters, deepest)
+            others = with_levels(samples, self.filters, deepest)
             hint = f"use a lower level or a shorter filter{others and ': '}{others}"
             raise OptionError(f"`level={level}` {limit}; {hint}")
         if len(self.rule.values) not in (0, 1, level):
@@ -602,10 +600,7 @@ class Options:
 
         These have the noise of the details of the last level, but where the transform knows more.
         """
-        details = self.transform.bands(level, self.filters)
-        if not self.shrinks_approximation:
-            return details
-        return (*details, self.transform.approximation_band(level, self.filters))
+        return self.transform.bands(level, self.filters, self.shrinks_approximation)
 
     def bands_of(self, count: int) -> tuple[Band, ...]:
         """`bands`, of which there are so many."""
@@ -618,10 +613,8 @@ class Options:
 
     def counted(self, coefficients: tuple[Any, ...], analysis: Analysis, shape: tuple[int, ...]) -> tuple[Any, ...]:
         """The coefficients of each of `bands` that rules count, arrays (batch, coefficients)."""
-        details = self.transform.counted(coefficients, analysis, shape)
-        if not self.shrinks_approximation:
-            return details
-        return (*details, self.transform.counted_approximation(coefficients[0], analysis, shape))
+        bands = self.transform.counted(coefficients, analysis, shape)
+        return bands if self.shrinks_approximation else bands[:-1]
 
     def cut(self, numbers: Floats, level: int) -> Floats:
         """Noise or thresholds (bands, groups) of fewer levels.
@@ -680,3 +673,70 @@ def check_names(keywords: Mapping[str, object], *others: str) -> None:
     known = [name for name in DEFAULTS if name not in ("wavelet", "dimensions")]
     for name in keywords:
         check("option", name, [*known, "backend", *others])
+
+
+# --------------------------------------------------------------------------------------------------- lines to copy
+
+NOISE_FLAGS = {
+    "seconds": "noise-window",
+    "window": "noise-window",
+    "before": "noise-before",
+    "running": "noise-running",
+    "intervals": "noise-intervals",
+}
+"""The option of the command for each form of noise that is a tuple."""
+
+
+def to_call(options: Mapping[str, Any]) -> str:
+    """Return the arguments of a call of `denoise` for the options that differ from their defaults."""
+    return ", ".join(f"{name}={_plain(value)!r}" for name, value in _changed(options).items())
+
+
+def to_argv(options: Mapping[str, Any], interval: float | None = None) -> list[str]:
+    """Return the arguments of the command `wavefilt denoise` for the options that differ from their defaults.
+
+    The command takes noise in seconds. With an ``interval``, a window in samples becomes one in seconds; without it,
+    the arguments set an interval of 1 s.
+    """
+    words: list[str] = []
+    for name, value in _changed(options).items():
+        flag, values = f"--{name.replace('_', '-')}", [value]
+        if name == "sigma" and isinstance(value, tuple):
+            kind, *values = value
+            flag = f"--{NOISE_FLAGS[kind]}"
+            if kind == "window" and interval:
+                values = [rounded_seconds(sample, interval) for sample in values]
+            elif not interval and kind != "intervals":
+                words += ["--dt", "1"]
+        words += [flag] if value is True else [flag, *map(_text, values)]
+    return words
+
+
+def rounded_seconds(samples: int, interval: float) -> float:
+    """Return a time in few digits that rounds to this sample."""
+    return float(f"{samples * interval:.9g}")
+
+
+def _changed(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that differ from their defaults."""
+    return {
+        name: value
+        for name, value in options.items()
+        if not (value is None or value is False or _same(value, DEFAULTS.get(name)))
+    }
+
+
+def _same(value: object, default: object) -> bool:
+    return isinstance(value, type(default)) and bool(value == default)
+
+
+def _text(value: Any) -> str:
+    parts = value if isinstance(value, list | tuple | np.ndarray) else [value]
+    return ",".join(str(_plain(part)) for part in parts)
+
+
+def _plain(value: Any) -> Any:
+    """Return numbers of NumPy as those of Python, which are printed without a type."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    return type(value)(map(_plain, value)) if isinstance(value, list | tuple) else value

@@ -156,7 +156,7 @@ def iwavelet_packets(
     ----------
     nodes : mapping from str to array_like
         Names and coefficients of nodes that cover the spectrum once, such as "a", "da" and "dd". From the mapping
-        returned by `wavelet_packets`, which has all nodes, those of the deepest level are used.
+        returned by `wavelet_packets`, which has all nodes, only the deepest level is used.
     wavelet, mode, axis, backend
         As in `wavelet_packets`.
     samples : int, optional

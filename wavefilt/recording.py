@@ -117,7 +117,7 @@ class Recording:
         source, *facts = map(html.escape, self._about())
         text = f"<b>{source or 'Recording'}</b>: {', '.join(filter(None, facts))}"
         try:
-            from wavefilt.plot import as_html, thumbnail
+            from wavefilt.plotting.figure import as_html, thumbnail
 
             return f"{text}<br>{as_html(thumbnail(self))}"
         except (ImportError, ValueError):
@@ -286,53 +286,21 @@ class Recording:
         dpi: float = 120,
         overwrite: bool = False,
     ) -> Figure:
-        """A figure of the traces, or of these, denoised ones and the difference, all on one amplitude scale.
+        """Draw the traces; with ``after``, these traces denoised, also those and the residual, on one amplitude scale.
 
-        The options are also those of ``wavefilt denoise --plot``. The figure has no part in pyplot's state.
+        The options are those of `wavefilt.plotting.PlotOptions` and of ``wavefilt denoise --plot``. The figure is also
+        written to ``path``, if given, which ends in .png, .pdf or .svg.
 
-        Parameters
-        ----------
-        after : Recording, optional
-            These traces denoised; without it this recording is drawn alone.
-        path : str or Path, optional
-            Also write the figure to this file, which ends in .png, .pdf or .svg.
-        panels : sequence of str, or names with commas, optional
-            What is drawn: ``"before"``, ``"after"``, ``"removed"``, ``"spectrograms"``, ``"spectra"``, ``"levels"``
-            (energies, noise and thresholds). All by default.
-        gain : str, optional
-            Amplification along the traces before, of which all panels of samples have the same: ``"agc:0.25"``,
-            division by the RMS in a moving window of so many seconds, or ``"tpow:2"``, a power of the time from the
-            first sample. Spectra are of samples without it.
-        clip : float, optional
-            Percentile of the magnitudes of each trace before that is drawn as full scale: larger ones are cut.
-            100 for seismograms, 99.5 for wiggles and 99 for density by default.
-        display : {"seismogram", "wiggle", "density"}, optional
-            Lines along a horizontal time axis, by default of at most 16 rows in all panels together; lines with a
-            filled side, time downwards, by default up to 60 traces; an image with a colour bar.
-        traces_by : {"trace", "offset", "id"}, optional
-            Where traces lie: by number, by offset in metres, or by station id, traces of one id in one row. By id by
-            default where there are ids.
-        dpi : float
-            Dots per inch, of png files and of images in the others. The figure is 13 inches wide.
-        overwrite : bool
-            Replace ``path`` if it exists.
-
-        Raises
-        ------
-        ValueError
-            For a value that makes no sense, an unknown extension, recordings that are empty or not of the same shape,
-            and options for which the file has no headers.
-        ImportError
-            If matplotlib (extra ``plot``) is not installed.
-        FileExistsError, OSError
-            If the file is there already or cannot be written.
+        Raises ValueError for an invalid option, an unknown extension, and recordings that are empty, of different
+        shapes or without the headers that an option needs; ImportError if matplotlib (extra ``plot``) is not installed;
+        FileExistsError or OSError if the file exists and ``overwrite`` is not set, or cannot be written.
         """
-        from wavefilt import plot
+        from wavefilt.plotting import PlotOptions, figure
 
-        chosen = plot.PlotOptions(panels, gain, clip, display, traces_by)
+        options = PlotOptions(panels, gain, clip, display, traces_by)
         if path is None:
-            return plot.draw(self, after, chosen)
-        return plot.save(lambda: plot.draw(self, after, chosen), path, overwrite, dpi)
+            return figure.draw(self, after, options)
+        return figure.save(lambda: figure.draw(self, after, options), path, overwrite, dpi)
 
     def write(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write in the format it was read from, headers kept, by way of a temporary file in the same folder.

@@ -14,7 +14,7 @@ from wavefilt._version import __version__
 from wavefilt.arrays import Array, Floats, known
 from wavefilt.engine import spread
 from wavefilt.options import Options
-from wavefilt.wavelets.filters import max_level
+from wavefilt.wavelets.filters import max_level, with_levels
 
 if TYPE_CHECKING:
     from wavefilt.engine import Estimate, Outcome
@@ -132,7 +132,7 @@ def unchanged(method: Options, samples: int) -> str:
     """The note for samples that are unchanged because there are no levels, with wavelets that would have some."""
     if method.level == 0:
         return "unchanged: no levels were asked for"
-    name, others = method.filters.name, method.transform.with_levels(samples, method.filters)
+    name, others = method.filters.name, with_levels(samples, method.filters)
     if method.dimensions == 2:
         few = f"too few traces or samples for one level of {name} in two dimensions"
     else:
@@ -157,6 +157,7 @@ def resolved(method: Options, level: int) -> Facts:
         **({"dimensions": 2} if method.dimensions == 2 else {}),
         **({"detrend": method.trend} if method.trend else {}),
         **({"blend": method.blend} if method.blend else {}),
+        **({"basis": method.basis} if method.basis else {}),
     }
 
 

@@ -34,7 +34,8 @@ Window = tuple[Literal["window"], int, int]
 Moment = Any
 """A sample; a time in seconds, or of another kind; a pick; a list of moments."""
 Scope = Literal["trace", "record"]
-Transform = Literal["dwt", "modwt", "dtcwt", "fk", "wp", "wp-entropy", "wp-full"]
+Transform = Literal["dwt", "modwt", "dtcwt", "fk", "wp"]
+Basis = Literal["risk", "entropy", "full"]
 Detrend = Literal["mean", "line"]
 Hiding = Literal["product", "separate", "swapped"]
 Display = Literal["seismogram", "wiggle", "density"]
@@ -47,12 +48,13 @@ ESTIMATORS: tuple[str, ...] = get_args(Estimator)
 SIGMAS: tuple[str, ...] = get_args(Sigma)
 SCOPES: tuple[str, ...] = get_args(Scope)
 TRANSFORMS: tuple[str, ...] = get_args(Transform)
+BASES: tuple[str, ...] = get_args(Basis)
 DETRENDS: tuple[str, ...] = get_args(Detrend)
 HIDINGS: tuple[str, ...] = get_args(Hiding)
 DISPLAYS: tuple[str, ...] = get_args(Display)
 TRACES_BY: tuple[str, ...] = get_args(TracesBy)
-PANELS = ("before", "after", "removed", "spectrograms", "spectra", "levels")
-"""Of a figure."""
+PANELS = ("before", "after", "residual", "spectrograms", "spectra", "levels")
+"""The panels of a figure."""
 
 
 def is_number(value: object) -> TypeGuard[float]:

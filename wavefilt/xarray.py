@@ -1,4 +1,4 @@
-"""Importing this module gives xarray's DataArray and Dataset the accessor ``wavefilt``: ``da.wavefilt.denoise()``."""
+"""The accessor ``wavefilt`` of xarray's DataArray and Dataset, ``da.wavefilt.denoise()``, once this is imported."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ except ImportError as error:
 
 @xarray.register_dataarray_accessor("wavefilt")
 class DataArrayAccessor:
-    """``da.wavefilt``"""
+    """Accessor ``da.wavefilt``."""
 
     def __init__(self, array: xarray.DataArray) -> None:
         self._array = array
@@ -36,25 +36,25 @@ class DataArrayAccessor:
         backend: str = "auto",
         **options: Unpack[Keywords],
     ) -> xarray.DataArray:
-        """A new DataArray denoised along ``dim``, lazily with Dask.
+        """Denoise along ``dim`` and return a new DataArray; lazily with Dask.
 
         A pair, such as ``("time", "distance")``, transforms both dimensions together, as ``axes`` of
-        `wavefilt.denoise`: the one called "time", else the first, is along the traces. All other dimensions are a
-        batch of panels, which Dask's chunks must not cut.
+        `wavefilt.denoise`. The dimension called "time", otherwise the first, is along the traces. All other dimensions
+        are a batch of sections, which must not be divided into Dask chunks.
 
-        The coordinate of ``dim``, of a pair that along the traces, if there is one of numbers or times, must be evenly
-        spaced (to 1 % of the interval).
+        The coordinate of ``dim`` (of a pair, the one along the traces) must be evenly spaced to 1 % of the interval, if
+        it has numbers or times.
 
-        Name, coordinates and attributes are kept, and a line is added to the attribute ``history``; an encoding, which
-        describes how the samples were stored, is dropped. ``options`` are those of `wavefilt.denoise` (of
+        Name, coordinates and attributes are kept, and a line is added to the attribute ``history``; the encoding is
+        dropped, as it describes how the original samples were stored. ``options`` are those of `wavefilt.denoise` (of
         `wavefilt.dask.denoise` for a Dask array): level, mode, rule, shrink, sigma, scope, keep, transform, spins,
-        detrend and blend. ``sigma`` has seconds instead of samples: ``("seconds", start, stop)`` of noise from the
-        first sample, ``("before", pick, seconds)``, ``("running", seconds)`` and ``("intervals", points)``. Picks and
-        points are values of the coordinate, times or numbers (which are seconds), as are the ends of
-        ``("window", start, stop)`` if they are times; whole numbers there are samples.
+        detrend and blend. ``sigma`` takes seconds instead of samples: ``("seconds", start, stop)`` is a noise window in
+        seconds from the first sample; further forms are ``("before", pick, seconds)``, ``("running", seconds)`` and
+        ``("intervals", points)``. Picks, points and the ends of ``("window", start, stop)`` are values of the
+        coordinate; whole numbers in a window are samples.
 
-        Raises ValueError for an unknown dimension or option, an uneven coordinate, and for what `wavefilt.denoise`
-        refuses, TypeError for samples that are not numbers.
+        Raises ValueError for an unknown dimension or option, an uneven coordinate, and as `wavefilt.denoise`, and
+        TypeError for samples that are not numbers.
         """
         array = self._array
         dims = transformed(dim, array.dims)
@@ -76,7 +76,7 @@ class DataArrayAccessor:
 
 @xarray.register_dataset_accessor("wavefilt")
 class DatasetAccessor:
-    """``ds.wavefilt``"""
+    """Accessor ``ds.wavefilt``."""
 
     def __init__(self, dataset: xarray.Dataset) -> None:
         self._dataset = dataset
@@ -89,11 +89,11 @@ class DatasetAccessor:
         backend: str = "auto",
         **options: Unpack[Keywords],
     ) -> xarray.Dataset:
-        """A new Dataset with all numeric variables that have ``dim`` denoised, and everything else unchanged.
+        """Denoise all numeric variables that have ``dim`` and return a new Dataset; other variables are unchanged.
 
-        Keywords and errors are those of `DataArrayAccessor.denoise`; ``scope="record"`` applies to each variable alone.
-        A line is added to the history of the Dataset and of each variable that was denoised. Also raises ValueError
-        if no numeric variable has ``dim``.
+        Options and errors are those of `DataArrayAccessor.denoise`; ``scope="record"`` applies to each variable alone.
+        A line is added to the history of the Dataset and of each denoised variable. Also raises ValueError if no
+        numeric variable has ``dim``.
         """
         dataset = self._dataset
         dims = transformed(dim, tuple(dataset.dims))
@@ -122,7 +122,7 @@ def _in_samples(
     options: Keywords,
     backend: str,
 ) -> tuple[Keywords, Options]:
-    """The options with noise in samples, and the method with them, for one dimension or a pair."""
+    """Return the keywords with noise in samples, and the checked options, for one dimension or a pair."""
     check_names(options, "dim")
     registry.check_name(backend)
     dim = dims[-1]
@@ -134,6 +134,6 @@ def _in_samples(
 
 
 def _extended(attributes: Mapping[str, ArrayLike], line: str) -> str:
-    """The history in these attributes, with this line after the time, as in the CF conventions."""
+    """Return the history in these attributes and this line, preceded by the time as in the CF conventions."""
     before = [str(old) for old in np.atleast_1d(attributes.get("history", [])) if str(old)]
     return "\n".join([*before, f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {line}"])

@@ -71,7 +71,7 @@ def _work(shape: tuple[int, ...], analysis: Analysis) -> float:
 
 def _decimated(analysis: Analysis) -> bool:
     """Whether it is a DWT of traces, or wavelet packets, by the same kernels."""
-    return analysis.transform.name == "dwt" or analysis.transform.chooses_basis
+    return analysis.transform.name in ("dwt", "wp")
 
 
 def _first(taps: int) -> int:

@@ -30,7 +30,6 @@ from wavefilt.statistics.interface import NOTHING, Wanted
 from wavefilt.statistics.summation import Summation
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
-from wavefilt.transforms.base import AllCounted
 from wavefilt.vocabulary import Scope
 
 from . import chunked_rows
@@ -75,11 +74,11 @@ class CudaPyramid(Pyramid):
     @property
     def with_approximation(self) -> CudaPyramid:
         found = _AllCounted(self.plan, self.stream, self.analysis, self.shape, self._on_host, self._clear)
-        vars(found).update(layout=self.plan.all_counted, lent=self)
+        vars(found).update(layout=self.plan.all_counted, all_counted=True, lent=self)
         return found
 
 
-class _AllCounted(AllCounted, CudaPyramid):
+class _AllCounted(CudaPyramid):
     """In the buffers of another pyramid, ``lent``, which has the plan for as long."""
 
     lent: CudaPyramid

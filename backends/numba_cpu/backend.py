@@ -48,7 +48,7 @@ _TRANSFORMS: dict[str, tuple[launching.Decompose, launching.Reconstruct]] = {
     "dtcwt": (dual_tree_rows.decompose, dual_tree_rows.reconstruct),
     "dtcwt2": (dual_tree.decompose, dual_tree.reconstruct),
     "modwt2": (modwt2.decompose, modwt2.reconstruct),
-    **dict.fromkeys(("wp", "wp-entropy", "wp-full"), (wavelet_packets.decompose, wavelet_packets.reconstruct)),
+    "wp": (wavelet_packets.decompose, wavelet_packets.reconstruct),
 }
 """``decompose(x, analysis, tile, peak)`` for one level at least, and ``reconstruct(pyramid, shrinkage, out, tile)``."""
 
@@ -156,7 +156,7 @@ class NumbaCPU(Backend):
         native.load(entries.TRANSFORMS[name], dtype)
         if shrinkage is not None and local_shrinkage.compiled(shrinkage):
             pyramid, shrinkage = local_shrinkage.shrunk(pyramid, shrinkage), None
-        own = pyramid.analysis.transform.chooses_basis
+        own = name == "wp"
         if shrinkage is not None and not own and shrinkage.function not in launching.FUNCTIONS:
             pyramid, shrinkage = pyramid.shrunk(shrinkage), None
         if isinstance(pyramid, prepared.Lent):

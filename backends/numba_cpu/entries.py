@@ -43,7 +43,7 @@ TRANSFORMS = {
     "dwt2": (PANEL_INVERSE, PANEL_FORWARD, SHORT_ROWS, PEAK),
     "dtcwt": (DUAL_ROWS_INVERSE, DUAL_ROWS, DUAL_ROWS_FIRST_INVERSE, DUAL_ROWS_FIRST, SHORT_ROWS, PEAK),
     "dtcwt2": (DUAL_INVERSE, DUAL, DUAL_FIRST_INVERSE, DUAL_FIRST, SHORT_ROWS, PEAK),
-    **dict.fromkeys(("wp", "wp-entropy", "wp-full"), (INVERSE, FORWARD, SHORT_ROWS, PEAK)),
+    "wp": (INVERSE, FORWARD, SHORT_ROWS, PEAK),
 }
 """What a run of each transform calls, those first that take longest to compile."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from wavefilt.arrays import Array
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
-from wavefilt.transforms.wp import PacketTransform, analysed, one_level
+from wavefilt.transforms.packets import PacketTransform, analysed, one_level
 
 from .dwt import transform as dwt
 from .peaks import Peak

@@ -22,7 +22,7 @@ class PyWavelets(Backend):
 
     @property
     def transforms(self) -> tuple[str, ...]:
-        return tuple(TRANSFORMS.names())
+        return tuple(TRANSFORMS)
 
     def describe(self) -> str:
         return f"PyWavelets {version('PyWavelets')}, NumPy {np.__version__}"

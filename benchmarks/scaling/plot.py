@@ -8,8 +8,7 @@ from typing import Any
 
 from wavefilt.benchmarks.common.columns import labels
 from wavefilt.benchmarks.common.tables import Row, size
-from wavefilt.plot import check_target, render
-from wavefilt.plot.appearance import LARGE, SMALL, style
+from wavefilt.plotting.figure import LARGE, SMALL, check_target, render, style
 
 ORANGE, GREEN, PURPLE, BLUE, SKY, RED = "#e69f00", "#009e73", "#cc79a7", "#0072b2", "#56b4e9", "#d55e00"
 BLACK, GRAY = "#1c2126", "#85898d"

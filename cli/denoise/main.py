@@ -15,7 +15,7 @@ from wavefilt.io import FORMATS
 from wavefilt.memory import in_bytes
 from wavefilt.thresholding.rules import RULES
 from wavefilt.thresholding.shrinkage import FUNCTIONS
-from wavefilt.vocabulary import DETRENDS, DISPLAYS, ESTIMATORS, PANELS, SCOPES, SIGMAS, TRACES_BY
+from wavefilt.vocabulary import BASES, DETRENDS, DISPLAYS, ESTIMATORS, PANELS, SCOPES, SIGMAS, TRACES_BY
 from wavefilt.wavelets.boundary import EXTENSIONS
 
 from . import batch, paths, scheduler, single_file, streaming
@@ -124,6 +124,7 @@ TRANSFORM = [
     ),
 ]
 DETAILS = [
+    click.option("--basis", type=click.Choice(BASES), help="wp: the best basis by this cost. [default: risk]"),
     click.option("--spins", type=COUNT, default=1, metavar="K", help="dwt: average over K circular shifts."),
     click.option(
         "--detrend",

@@ -63,7 +63,7 @@ def _method(facts: Facts) -> str:
 
 def _details(facts: Facts) -> list[str]:
     kind = find(facts["transform"], facts.get("dimensions", 1))
-    bands = [f" {band}" for band in kind.band_names] if kind.dimensions > 1 else [""]
+    bands = [f" {band}" for band in kind.band_names] if kind.ndim > 1 else [""]
     names = [f"level {i}{band}" for i in range(1, facts["level"] + 1) for band in bands]
     if not kind.has_levels:  # bands are frequencies
         step, own = facts["interval_s"], kind.bands(facts["level"])
@@ -74,7 +74,7 @@ def _details(facts: Facts) -> list[str]:
         spreads(facts[name], facts.get(f"{name}_range", [None] * len(facts[name]))) for name in ("sigma", "thresholds")
     ]
     lines = []
-    told = "" if kind.dimensions > 1 else "; of these, median (10 % to 90 %), level 1 the finest:"
+    told = "" if kind.ndim > 1 else "; of these, median (10 % to 90 %), level 1 the finest:"
     if names and "noisy_traces" in facts and facts["traces"] > 1:  # of a file that was streamed
         lines = [f"  {facts['noisy_traces']} of {facts['traces']} traces have noise{told}"]
     elif names and "live_traces" in facts and (facts["dead_traces"] or (facts["traces"] > 1 and told)):

@@ -10,10 +10,10 @@ import click
 from wavefilt.io import Layout
 from wavefilt.options import NoiseForm
 from wavefilt.options import Options as Method
-from wavefilt.plot import PlotOptions
+from wavefilt.plotting import PlotOptions
 
 TRANSFORM = ("wavelet", "level", "mode", "transform", "spins", "detrend")
-METHOD = (*TRANSFORM, "rule", "shrink", "sigma", "scope", "keep", "blend")
+METHOD = (*TRANSFORM, "rule", "shrink", "sigma", "scope", "keep", "blend", "basis")
 NOISE = {
     "noise_window": "seconds",
     "noise_before": "before",

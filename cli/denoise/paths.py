@@ -151,10 +151,10 @@ def _identity(path: Path) -> tuple[int, int]:
 
 def _check_plot(path: Path) -> None:
     """Before anything is computed: whether figures can be drawn, and written as such a file."""
-    from wavefilt import plot
+    from wavefilt.plotting import figure
 
     try:
-        plot.check_target(path)
+        figure.check_target(path)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     except ImportError as error:

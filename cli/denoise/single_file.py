@@ -84,9 +84,9 @@ def _written(
         text = json.dumps(everything, indent=1, allow_nan=False) + "\n"
         write_atomically(paths.sidecar(Path(target)), text.encode(), overwrite=options.overwrite)
     if options.plot:
-        from wavefilt.plot import plot_denoising
+        from wavefilt.plotting import plot_denoising
 
-        plot_denoising(before, after, options.plot, overwrite=options.overwrite, chosen=options.drawing)
+        plot_denoising(before, after, options.plot, overwrite=options.overwrite, options=options.drawing)
     return facts
 
 

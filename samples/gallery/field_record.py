@@ -44,4 +44,4 @@ print(f"signal leakage: in {leakage.flagged.sum()} of {len(leakage.flagged)} tra
 # ``Recording.plot`` draws such figures, with spectra and thresholds unless ``panels`` leaves them out. Here the traces
 # are images at the offsets that the SEG-2 headers give, each with automatic gain control over 0.2 s.
 
-recording.plot(denoised, panels="before,after,removed", display="density", gain="agc:0.2", traces_by="offset", clip=97)
+recording.plot(denoised, panels="before,after,residual", display="density", gain="agc:0.2", traces_by="offset", clip=97)

@@ -45,8 +45,8 @@ class TestEstimateSigma:
         ("transform", "sigma"),
         [
             *product(["dwt", "modwt", "dtcwt"], ["level", "global", ("window", 100, 900), ("running", 600)]),
-            ("wp-full", "level"),
-            ("wp-full", "global"),
+            ("wp", "level"),
+            ("wp", "global"),
         ],
     )
     def test_white_noise_has_one_number_in_all_bands(self, x, transform, sigma):

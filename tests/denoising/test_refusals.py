@@ -74,7 +74,9 @@ OPTIONS = [
     ({"transform": "dtcwt", "rule": "blockjs"}, "blockjs"),
     ({"transform": "dtcwt", "rule": "minimax"}, "minimax"),
     ({"transform": "dtcwt", "rule": "ebayes"}, "ebayes"),
-    ({"transform": "wp", "rule": "js"}, "js"),
+    ({"transform": "wp", "rule": "js"}, "rule"),
+    ({"transform": "wp", "basis": "best"}, "full"),
+    ({"basis": "full"}, "basis"),
     ({"transform": "wp", "sigma": ("window", 0, 50)}, "sigma"),
     ({"transform": "wp", "sigma": ("running", 50)}, "sigma"),
     ({"transform": "wp", "rule": (1.0, 2.0), "level": 1}, "2 thresholds"),
@@ -174,7 +176,7 @@ def test_a_transform_that_would_overflow(backend, dtype, size):
         wavefilt.denoise(1e200 * np.random.default_rng(0).standard_normal(500), backend=backend)
 
 
-@pytest.mark.parametrize("transform", [name for name in TRANSFORMS if not name.startswith("wp")])
+@pytest.mark.parametrize("transform", [name for name in TRANSFORMS if name != "wp"])
 def test_sections_with_too_few_traces_are_returned_with_a_warning(rng, transform):
     """A section may be too small for one level or one window."""
     x = rng.standard_normal((1, 100))

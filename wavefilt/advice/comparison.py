@@ -12,6 +12,7 @@ import numpy as np
 
 from wavefilt.arrays import Array
 from wavefilt.backends import Backend, registry
+from wavefilt.containers import Container, traces_of
 from wavefilt.errors import OptionError
 from wavefilt.options import Common, check_names
 from wavefilt.thresholding.rules import RULES
@@ -19,7 +20,6 @@ from wavefilt.wavelets.filters import WaveletLike
 
 from . import leakage
 from .criterion import Criterion, Risk, methods_of, standard_error
-from .intake import Taken, take
 
 MOST = 1 << 18
 """Most samples on which methods are compared; of more, some of the traces are used."""
@@ -112,7 +112,7 @@ class Comparison:
     noise_share: float
     declared: bool
     skipped: dict[str, str]
-    call: str = field(repr=False)
+    container: Container = field(repr=False)
     samples: Array = field(repr=False)
     """A trace for the figure, (samples,), and the results of all trials, (trials, samples)."""
     denoised: Array = field(repr=False)
@@ -136,7 +136,7 @@ class Comparison:
     @property
     def python(self) -> str:
         """A line of Python that denoises with the best method."""
-        return self.call.format(", ".join(f"{name}={value!r}" for name, value in self.best.options.items()))
+        return self.container.python(self.best.options)
 
     def caution(self) -> str:
         """Return which methods are as good as the first one, "" if it is ahead of all others."""
@@ -210,7 +210,7 @@ class Contest:
         most: int = MOST,
     ) -> None:
         self.common = common
-        self.whole = take(x, common.get("sigma", "level"), axis, axes)
+        self.whole = traces_of(x, common.get("sigma", "level"), axis, axes).checked()
         self.criterion = Criterion.of(part_of(self.whole, most), seed, backend)
         self.own: dict[str, dict[str, Any]] = {}
         self.entries: dict[str, tuple[dict[str, Any], Risk]] = {}
@@ -270,7 +270,7 @@ class Contest:
             noise_share=min(float(np.median(1 / np.maximum(ratios, 1e-300))), 1.0),
             declared=self.criterion.model.kind == "declared",
             skipped=self.skipped,
-            call=taken.call,
+            container=taken,
             samples=taken.traces[shown],
             denoised=np.array([self.entries[name][1].denoised[shown] for name in names]),
             interval=taken.interval,
@@ -378,7 +378,7 @@ def words(options: Mapping[str, Any]) -> str:
     return ", ".join(said) or "the defaults"
 
 
-def part_of(taken: Taken, most: int) -> Taken:
+def part_of(taken: Container, most: int) -> Container:
     """Return evenly spread live traces, or neighbouring traces of sections, with at most this number of samples."""
     rows, live = taken.rows, np.asarray(taken.live.reshape(taken.rows.shape[:-1]))
     if taken.dimensions == 2:

@@ -1,4 +1,4 @@
-"""The picture of a comparison: a row for each method, its gain, and what it makes of a trace."""
+"""The figure of a comparison: for each method its gain, and a trace denoised with it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wavefilt.io.atomic import check_destination, write_atomically
-from wavefilt.plot import check_target, file_type, render
-from wavefilt.plot.appearance import COLORS, LARGE, MEDIUM, SMALL, style
+from wavefilt.plotting.data import COLORS, envelope
+from wavefilt.plotting.figure import LARGE, MEDIUM, save, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,38 +16,30 @@ if TYPE_CHECKING:
 
     from .comparison import Comparison
 
-MOST, POINTS = 24, 2400
-"""Methods that are drawn, the best, and samples of a trace, as its extremes."""
-REACH = 0.48
-"""Of the largest sample, where rows are 1 apart."""
+MOST, REACH = 24, 0.48
+"""Most methods that are drawn, and the height of the largest sample, where rows are 1 apart."""
 
 
 def plot(found: Comparison, path: Path, *, overwrite: bool) -> None:
-    """Draw it and write the file. Errors are those of `Comparison.plot`."""
-    check_target(path)
-    check_destination(path, overwrite=overwrite)
-    write_atomically(path, render(draw(found), file_type(path), 120), overwrite=overwrite)
+    """Draw the figure and write it. Raises the errors of `Comparison.plot`."""
+    save(lambda: draw(found), path, overwrite)
 
 
 def draw(found: Comparison) -> Figure:
-    """Gains with their standard errors, and a trace before and after, and removed, in a row for each method."""
+    """Return the figure: gains with their standard errors, a trace before and after, and its residual."""
     from matplotlib.figure import Figure
 
-    trials = found.trials[:MOST]
-    rows = np.arange(len(trials))
-    figure = Figure(figsize=(13, 1.5 + 0.42 * max(len(trials), 4)), facecolor="white", layout="constrained")
-    gains, after, removed = figure.subplots(1, 3, sharey=True, gridspec_kw={"width_ratios": (1, 1.6, 1.6)})
-    _draw_gains(gains, found)
-    gains.set_yticks(rows, [trial.name for trial in trials])
-    gains.set_ylim(len(trials) - 0.4, -0.6)
-    _draw_traces(after, found, removed=False)
-    _draw_traces(removed, found, removed=True)
-    for axes in (gains, after, removed):
+    names = [trial.name for trial in found.trials[:MOST]]
+    figure = Figure(figsize=(13, 1.5 + 0.42 * max(len(names), 4)), facecolor="white", layout="constrained")
+    gains, after, residual = figure.subplots(1, 3, sharey=True, gridspec_kw={"width_ratios": (1, 1.6, 1.6)})
+    for axes in (gains, after, residual):
         style(axes, grid=axes is gains)
         axes.tick_params(axis="y", length=0)
-    some = (
-        f"{found.traces} of {found.of} traces" if found.traces < found.of else f"{found.of} trace{'s' * (found.of > 1)}"
-    )
+    _draw_gains(gains, found)
+    gains.set_yticks(range(len(names)), names)
+    gains.set_ylim(len(names) - 0.4, -0.6)
+    _draw_traces(after, residual, found)
+    some = f"{found.traces} of " * (found.traces < found.of) + f"{found.of} trace{'s' * (found.of > 1)}"
     figure.suptitle(f"Methods by their estimated gain, {some}; noise {found.noise}", fontsize=LARGE, x=0.01, ha="left")
     return figure
 
@@ -60,32 +51,24 @@ def _draw_gains(axes: Axes, found: Comparison) -> None:
         color = COLORS["after"] if trial.tied else COLORS["before"]
         axes.plot(ends, [row, row], color=color, linewidth=1.2)
         axes.plot(trial.gain_db, row, "o" if trial.tied else "s", color=color, markersize=5)
-    what = "estimated gain (dB) ± standard error"
-    axes.set_xlabel(what + (", ● not to be told apart" if len(found.tied) > 1 else ""), fontsize=MEDIUM)
+    tied = ", ● cannot be told apart from the best" if len(found.tied) > 1 else ""
+    axes.set_xlabel(f"estimated gain (dB) ± standard error{tied}", fontsize=MEDIUM)
 
 
-def _draw_traces(axes: Axes, found: Comparison, removed: bool) -> None:
+def _draw_traces(after: Axes, residual: Axes, found: Comparison) -> None:
     x = found.samples.astype(np.float64)
-    scale = REACH / (np.nanmax(np.abs(x - np.nanmean(x))) or 1.0)
-    step = found.interval or 1.0
-    middle = np.nanmean(x)
+    mean, step = np.nanmean(x), found.interval or 1.0
+    scale = REACH / (np.nanmax(np.abs(x - mean)) or 1.0)
     for row, y in enumerate(found.denoised[:MOST].astype(np.float64)):
-        lines = [(x - y, "removed")] if removed else [(x - middle, "before"), (y - middle, "after")]
-        for samples, name in lines:
-            times, drawn = _thinned(samples)
-            color = "#c8c8c8" if name == "before" else COLORS[name]
-            axes.plot(times * step, row - scale * drawn, color=color, linewidth=0.7)
-    axes.set_xlim(0, len(x) * step)
-    axes.set_xlabel("time (s)" if found.interval else "time (samples)", fontsize=MEDIUM)
-    axes.set_title("what was removed" if removed else "a trace before (grey) and after", fontsize=MEDIUM, loc="left")
-    axes.tick_params(labelsize=SMALL)
-
-
-def _thinned(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Times and samples to draw: all, or the smallest and largest of parts."""
-    step = -(-2 * len(samples) // POINTS)
-    if step < 3:
-        return np.arange(len(samples), dtype=np.float64), samples
-    edges = np.arange(0, len(samples), step)
-    ends = np.column_stack([np.fmin.reduceat(samples, edges), np.fmax.reduceat(samples, edges)])
-    return np.repeat(edges + step / 2, 2), ends.ravel()
+        lines = (
+            (after, x - mean, "#c8c8c8"),
+            (after, y - mean, COLORS["after"]),
+            (residual, x - y, COLORS["residual"]),
+        )
+        for axes, samples, color in lines:
+            places, values = envelope(samples)
+            axes.plot(places * step, row - scale * values, color=color, linewidth=0.7)
+    for axes, title in ((after, "a trace before (grey) and after"), (residual, "residual")):
+        axes.set_xlim(0, len(x) * step)
+        axes.set_xlabel("time (s)" if found.interval else "time (samples)", fontsize=MEDIUM)
+        axes.set_title(title, fontsize=MEDIUM, loc="left")

@@ -23,11 +23,11 @@ import numpy as np
 from wavefilt.api import run
 from wavefilt.arrays import Array, Floats
 from wavefilt.backends import Backend
+from wavefilt.containers import Container
 from wavefilt.noise import NoiseModel, for_ranking
 from wavefilt.options import NoiseForm, Options
 
 from . import leakage
-from .intake import Taken
 
 PROBES, STEIN_PROBES, AMPLITUDE = 4, 2, 0.5
 """Draws of noise that are added to the pilot and for Stein's estimate, and the amplitude of the latter over that of the
@@ -85,7 +85,7 @@ class Criterion:
     the number of parts of a trace whose errors are taken to be independent.
     """
 
-    taken: Taken
+    taken: Container
     model: NoiseModel
     variance: Floats
     probes: tuple[Array, ...]
@@ -94,7 +94,7 @@ class Criterion:
     parts: int
 
     @classmethod
-    def of(cls, taken: Taken, seed: int, backend: str | Backend = "auto") -> Criterion:
+    def of(cls, taken: Container, seed: int, backend: str | Backend = "auto") -> Criterion:
         """Estimate the noise and compute the pilot.
 
         Raises ValueError where no trace has noise, or the samples allow no level.
@@ -172,13 +172,13 @@ class Criterion:
         return leakage.find(taken.traces[:count], y[:count], again, sigma_by_trace(taken)[:count])
 
 
-def sigma_by_trace(taken: Taken) -> list[NoiseForm]:
+def sigma_by_trace(taken: Container) -> list[NoiseForm]:
     """Return the option ``sigma`` of each trace, also within sections."""
     each = len(taken.traces) // max(len(taken.rows), 1)
     return [sigma for sigma in taken.sigmas for _ in range(each)]
 
 
-def methods_of(options: Mapping[str, Any], taken: Taken, own: NoiseForm | None = None) -> Methods:
+def methods_of(options: Mapping[str, Any], taken: Container, own: NoiseForm | None = None) -> Methods:
     """Return the methods with the noise of the traces, or with another option ``sigma`` if it is given.
 
     Raises ValueError for options that cannot be combined.

@@ -1,4 +1,4 @@
-"""The figures of the trust report, by matplotlib, as png files."""
+"""The figures of the trust report as png files, by matplotlib."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wavefilt.arrays import Floats, Mask
-from wavefilt.plot.appearance import COLORS, style
+from wavefilt.plotting.data import COLORS
+from wavefilt.plotting.figure import check_target, render, style
 
 from .leakage import WORST
 from .picking import FEWEST
@@ -20,19 +21,17 @@ if TYPE_CHECKING:
     from .trust import TrustReport
 
 SIZE, DPI = (5.2, 3.0), 130
-"""Inches, small enough for a telephone's width at readable type, and dots per inch."""
+"""Inches, small enough to be readable at the width of a phone, and dots per inch."""
 COLUMNS, ROWS = 240, 500
-"""Most traces and samples of an image; of more, every k-th."""
+"""Most traces and samples of an image; of more, every k-th is drawn."""
 IMAGE = 8
-"""Traces from which on they are drawn as an image; of fewer the one that fared worst is drawn."""
+"""Fewest traces that are drawn as an image; of fewer, the trace whose error grew most is drawn."""
 SIGNAL, HARM = "#E69F00", "#D55E00"
-"""Of Okabe and Ito's palette, as in `appearance`."""
+"""From the palette of Okabe and Ito."""
 
 
 def figures(report: TrustReport) -> dict[str, bytes]:
-    """A png file for each answer that has something to show, by its name."""
-    from wavefilt.plot import check_target, render
-
+    """Return png files by the names of the answers that they illustrate."""
     check_target("x.png")  # raises ImportError without matplotlib
     from matplotlib.figure import Figure
 
@@ -43,38 +42,40 @@ def figures(report: TrustReport) -> dict[str, bytes]:
         drawn["lateral"] = _lateral
     if np.isfinite(report.first_breaks).any():
         drawn["breaks"] = _breaks
-    found = {}
+    files = {}
     for name, draw in drawn.items():
         figure = Figure(figsize=SIZE if name != "windows" else (SIZE[0], 4.0), layout="constrained")
         draw(figure, report)
-        found[name] = render(figure, "png", DPI)
-    return found
+        files[name] = render(figure, "png", DPI)
+    return files
 
 
 def _seconds(report: TrustReport) -> tuple[float, str]:
-    """Length of a sample on a time axis, and its label."""
+    """Return the length of a sample on a time axis, and the label of the axis."""
     return (1.0, "time (samples)") if report.interval is None else (report.interval, "time (s)")
 
 
 def _worst(report: TrustReport) -> int:
-    """The trace whose error grew most in a window."""
-    found = np.where(np.isfinite(report.leakage.change), report.leakage.change, -np.inf)
-    return int(found.max(axis=1).argmax())
+    """Return the trace whose error grew most in a window."""
+    change = np.where(np.isfinite(report.leakage.change), report.leakage.change, -np.inf)
+    return int(change.max(axis=1).argmax())
 
 
 def _spans(report: TrustReport, trace: int, which: Mask) -> list[tuple[int, int]]:
-    """First samples, and those after the last, of runs of windows of a trace."""
-    cell, found = report.leakage.cell, list[tuple[int, int]]()
+    """Return the first samples of runs of windows of a trace, and the samples after the last."""
+    cell, spans = report.leakage.cell, list[tuple[int, int]]()
     for window in np.flatnonzero(which[trace]).tolist():
         first, stop = window * cell, min((window + 2) * cell, report.noisy.shape[1])
-        found[-1:] = [(found[-1][0], stop)] if found and found[-1][1] >= first else [*found[-1:], (first, stop)]
-    return found
+        if spans and spans[-1][1] >= first:
+            first, _ = spans.pop()
+        spans.append((first, stop))
+    return spans
 
 
 def _windows(figure: Figure, report: TrustReport) -> None:
-    """Before, after and removed, with the windows in which signal was found."""
+    """Draw the traces before and after and the residual, with the windows in which signal was leakage."""
     step, label = _seconds(report)
-    parts = {"before": report.noisy, "after": report.denoised, "removed": report.residual}
+    parts = {"before": report.noisy, "after": report.denoised, "residual": report.residual}
     if len(report.noisy) < IMAGE:
         trace = _worst(report)
         every = max(1, report.noisy.shape[1] // 4000)
@@ -87,7 +88,7 @@ def _windows(figure: Figure, report: TrustReport) -> None:
             axes.set_ylabel(name, color=COLORS[name])
             style(axes, grid=True)
             first = axes
-        first.set_xlabel(f"{label}, trace {report.traces[trace]}; shaded: signal in what was removed")
+        first.set_xlabel(f"{label}, trace {report.traces[trace]}; shaded: signal in the residual")
         return
     columns = np.linspace(0, len(report.noisy) - 1, min(COLUMNS, len(report.noisy))).astype(int)
     every = max(1, report.noisy.shape[1] // ROWS)
@@ -106,11 +107,11 @@ def _windows(figure: Figure, report: TrustReport) -> None:
     shade[marked] = (0.902, 0.624, 0.0, 0.45)
     axes_of[2].imshow(shade, aspect="auto", extent=extent, interpolation="nearest")
     axes_of[0].set_ylabel(label)
-    axes_of[1].set_xlabel("trace; orange: signal in what was removed")
+    axes_of[1].set_xlabel("trace; orange: signal in the residual")
 
 
 def _error(figure: Figure, report: TrustReport) -> None:
-    """Growth of the error in every window."""
+    """Draw the growth of the error in every window."""
     step, label = _seconds(report)
     axes, change, cell = figure.subplots(), report.leakage.change, report.leakage.cell
     if len(change) < IMAGE:
@@ -121,7 +122,7 @@ def _error(figure: Figure, report: TrustReport) -> None:
         axes.plot(times, change[trace], color=COLORS["after"], drawstyle="steps-mid", linewidth=1.2)
         axes.plot(times[report.harmed[trace]], change[trace][report.harmed[trace]], "o", color=HARM, markersize=4)
         axes.set_xlabel(f"{label}, trace {report.traces[trace]}")
-        axes.set_ylabel("growth of the error\n(noise's energy = 1)")
+        axes.set_ylabel("growth of the error\n(noise energy = 1)")
         axes.set_yscale("symlog", linthresh=2)
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.legend(fontsize=8, frameon=False)
@@ -131,31 +132,31 @@ def _error(figure: Figure, report: TrustReport) -> None:
     extent = (-0.5, len(change) - 0.5, report.noisy.shape[1] * step, 0)
     image = axes.imshow(change[columns].T, cmap="PuOr_r", vmin=-2, vmax=2, aspect="auto", extent=extent)
     bar = figure.colorbar(image, ax=axes, extend="both", shrink=0.9)
-    bar.set_label("growth of the error (noise's energy = 1)", fontsize=8)
+    bar.set_label("growth of the error (noise energy = 1)", fontsize=8)
     axes.set_xlabel("trace; purple: better, orange: worse")
     axes.set_ylabel(label)
     style(axes)
 
 
 def _levels(figure: Figure, report: TrustReport) -> None:
-    """Spectra by level, and the share of each level's energy that was removed."""
-    found = report.leakage
-    count = found.noise.shape[1]
+    """Draw spectra by level, and the share of the residual in the energy of each level."""
+    leakage = report.leakage
+    count = leakage.noise.shape[1]
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(1.6, 1))
-    live = found.noise.max(axis=1, initial=0) > 0
+    live = leakage.noise.max(axis=1, initial=0) > 0
     edges = 0.5 ** np.arange(1, count + 1)
     edges = np.append(edges, edges[-1] / 2)[::-1] / (report.interval or 1)
-    spectra = {"before": found.power, "removed": found.residual}
+    spectra = {"before": leakage.power, "residual": leakage.residual}
     for name, rows in spectra.items():
         _stairs(upper, rows[live], edges, label=name, color=COLORS[name])
-    _stairs(upper, found.noise[live], edges, label="noise (estimate)", color="#0072B2", linestyle="--")
+    _stairs(upper, leakage.noise[live], edges, label="noise (estimate)", color="#0072B2", linestyle="--")
     upper.set_ylabel("power, dB")
     upper.legend(fontsize=8, frameon=False)
-    total = np.maximum(found.power[live].sum(axis=0), 1e-300)
-    shares = 100 * found.residual[live].sum(axis=0) / total
-    colors = np.where(found.octaves, SIGNAL, "#8c8c8c")
+    total = np.maximum(leakage.power[live].sum(axis=0), 1e-300)
+    shares = 100 * leakage.residual[live].sum(axis=0) / total
+    colors = np.where(leakage.octaves, SIGNAL, "#8c8c8c")
     lower.bar(edges[:-1], shares[::-1], np.diff(edges), align="edge", color=colors[::-1], edgecolor="white")
-    lower.set_ylabel("removed, %")
+    lower.set_ylabel("residual, %")
     lower.set_xscale("log", base=2 if report.interval is None else 10)
     lower.set_xlabel("frequency (cycles/sample)" if report.interval is None else "frequency (Hz)")
     if report.interval is not None:
@@ -165,7 +166,7 @@ def _levels(figure: Figure, report: TrustReport) -> None:
 
 
 def _stairs(axes: Axes, rows: Floats, edges: Floats, **look: Any) -> None:
-    """The median over traces of each level in dB."""
+    """Draw the median over traces of each level, in dB."""
     if len(rows):
         middle = np.median(rows, axis=0)
         power = 10 * np.log10(np.maximum(middle, 1e-30 * middle.max() + 1e-300))
@@ -173,21 +174,21 @@ def _stairs(axes: Axes, rows: Floats, edges: Floats, **look: Any) -> None:
 
 
 def _lateral(figure: Figure, report: TrustReport) -> None:
-    """Correlations with the next trace, and those of simulated noise."""
+    """Draw the correlations with the next trace, and those of simulated noise."""
     axes = figure.subplots()
     values, null = report.leakage.lateral
     bins = np.linspace(0, 1, 41)
-    for rows, name, color in ((values, "next trace", COLORS["removed"]), (null, "noise alone", "#4d4d4d")):
+    for rows, name, color in ((values, "next trace", COLORS["residual"]), (null, "noise alone", "#4d4d4d")):
         known = rows[np.isfinite(rows)]
         axes.hist(known, bins.tolist(), histtype="step", density=True, color=color, label=name, linewidth=1.4)
-    axes.set_xlabel("largest correlation of what was removed, by window")
+    axes.set_xlabel("largest correlation of the residual, by window")
     axes.set_ylabel("density")
     axes.legend(fontsize=8, frameon=False)
     style(axes, grid=True)
 
 
 def _breaks(figure: Figure, report: TrustReport) -> None:
-    """Shift of the first break of each trace."""
+    """Draw the shift of the first break of each trace."""
     axes = figure.subplots()
     step, _ = _seconds(report)
     shifts = (report.first_breaks[:, 1] - report.first_breaks[:, 0]) * step

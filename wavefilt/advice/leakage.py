@@ -40,8 +40,8 @@ WORST, HARM = 1.3, 0.02
 """Growth of the error in a window, in units of the noise, that counts as harm; and the sum of that growth over all such
 windows, divided by the number of windows, that makes a result harmful."""
 DOUBT = 0.15, 0.3
-"""Relative uncertainty of the noise power, within which the sign of the growth of the error is in doubt: without and
-with signal in the residual."""
+"""Relative uncertainty of the noise power, within which the sign of the growth of the error is in doubt: usually, and
+for noise that is not declared with signal in the residual."""
 WEAKER, MOST, FEWEST, UNSTEADY, CHANGES = (0.05, 0.35), 3.0, 20, 0.7, 128
 """In `_unsteadiness`: quantiles of the windows, the largest power over the noise that counts, the fewest windows of a
 trace, the largest result; and the samples over which the power of simulated noise changes."""
@@ -167,7 +167,7 @@ class Leakage:
         """Whether the error grew in the whole record, or too much in some windows; None where that is in doubt."""
         if self.total > 0 or self.harm > HARM:
             return True
-        doubt = DOUBT[int(self.significant.any())]
+        doubt = DOUBT[int(self.significant.any() and self.model.kind != "declared")]
         return None if self.total > -doubt * self.expected else False
 
 

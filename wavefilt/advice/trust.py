@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from wavefilt._version import __version__
 from wavefilt.arrays import Array, Counts, Floats, Mask, constant, take
 from wavefilt.noise import NoiseModel
-from wavefilt.options import Noise, NoiseForm, Options
+from wavefilt.options import Noise, NoiseForm, Options, to_call
 from wavefilt.report import Facts
 
 from . import leakage, picking
@@ -351,17 +351,10 @@ class TrustReport:
 
 def call_in_python(source: str, options: Options) -> str:
     """Return a line of Python that denoises a file with these options."""
-    default = Options(transform=options.transform.word, dimensions=options.dimensions)
-    words: dict[str, Any] = {"rule": options.rule.option}
-    for each in fields(Options):
-        value = getattr(options, each.name)
-        if each.init and each.name not in ("rule", "transform", "dimensions") and value != getattr(default, each.name):
-            words[each.name] = value
-    if options.transform.word != "dwt":
-        words["transform"] = options.transform.word
-    if options.dimensions == 2:
-        words["two_dimensional"] = True
-    return f"wavefilt.read({source!r}).denoise({', '.join(f'{name}={value!r}' for name, value in words.items())})"
+    given = {each.name: getattr(options, each.name) for each in fields(Options) if each.init}
+    section = given.pop("dimensions") == 2
+    given |= {"rule": options.rule.option, "transform": options.transform.word, "two_dimensional": section}
+    return f"wavefilt.read({source!r}).denoise({to_call(given)})"
 
 
 def report(

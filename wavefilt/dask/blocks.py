@@ -31,7 +31,7 @@ from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Pyramid
 from wavefilt.trend import of_rows
 from wavefilt.vocabulary import check
-from wavefilt.wavelets import modwt_boundary
+from wavefilt.wavelets import boundary
 from wavefilt.wavelets.filters import WaveletLike
 
 try:
@@ -151,9 +151,9 @@ def _check_mergeable(method: Options, cut: bool) -> None:
         wrong = f"sigma={method.sigma!r}"
     elif cut and method.trend is not None:
         wrong = f"detrend={method.trend!r}"
-    elif method.transform.halo(method.filters.dec_len, 1) is None or method.spins > 1:
+    elif method.halo(1) is None or method.spins > 1:
         wrong = f"transform={method.transform.word!r} with spins={method.spins}"
-    elif cut and method.mode in modwt_boundary.ROUND:
+    elif cut and method.mode in boundary.ROUND:
         wrong = f"mode={method.mode!r}, which joins the ends of a trace,"
     if wrong:
         raise ValueError(f"{wrong} is not possible for {what}: {help}")

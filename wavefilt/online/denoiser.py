@@ -21,7 +21,7 @@ from wavefilt.statistics.batch import ReferenceStatistics
 from wavefilt.thresholding.rules import RULES
 from wavefilt.vocabulary import MODES, Mode, Shrink, is_number
 from wavefilt.vocabulary import Rule as RuleName
-from wavefilt.wavelets import modwt_boundary
+from wavefilt.wavelets import boundary
 from wavefilt.wavelets.filters import WaveletLike, gain
 
 
@@ -86,10 +86,10 @@ class OnlineDenoiser:
         if not self._method.rule.causal:
             causal = ", ".join(RULES.where(lambda spec: spec.causal))
             raise ValueError(f"rule={rule!r} needs the whole trace; online are {causal} and numbers")
-        if mode in modwt_boundary.ROUND:
+        if mode in boundary.ROUND:
             raise ValueError(f"mode={mode!r} joins the ends of a trace, and a stream has no end yet")
         if mode not in MODES:
-            online = ", ".join(name for name in MODES if name not in modwt_boundary.ROUND)
+            online = ", ".join(name for name in MODES if name not in boundary.ROUND)
             raise ValueError(f"mode={mode!r} is a registered mode, which a stream cannot have; online are {online}")
         self._dtype = np.dtype(dtype)
         if self._dtype not in (np.float32, np.float64):

@@ -1,21 +1,16 @@
-"""Wavelet transforms as objects: their bands of coefficients, analysis, synthesis, and how they can be cut up.
+"""Wavelet transforms as objects: their bands of coefficients, analysis, synthesis, and division into chunks.
 
-Each is computed here with PyWavelets and NumPy, which is the reference; backends accelerate those they name.
+All are computed here with PyWavelets and NumPy, as the reference; backends accelerate the transforms that they name.
 """
 
-from wavefilt.errors import OptionError, Words, options
-from wavefilt.registry import Registry
+from wavefilt.errors import OptionError
 from wavefilt.vocabulary import check
 
 from .base import Analysis, Band, Pyramid, Transform
-from .dtcwt import DTCWT
-from .dtcwt2 import DTCWT2
-from .dwt import DWT
-from .dwt2 import DWT2
+from .dual_tree import DTCWT, DTCWT2
 from .fk import FK
-from .modwt import MODWT
-from .modwt2 import MODWT2
-from .wp import WP, WP_ENTROPY, WP_FULL
+from .packets import PACKETS
+from .separable import DWT, DWT2, MODWT, MODWT2
 
 __all__ = [
     "DTCWT",
@@ -25,6 +20,7 @@ __all__ = [
     "FK",
     "MODWT",
     "MODWT2",
+    "PACKETS",
     "TRANSFORMS",
     "Analysis",
     "Band",
@@ -34,32 +30,35 @@ __all__ = [
     "words",
 ]
 
-KINDS: tuple[Transform, ...] = (DWT, MODWT, DWT2, MODWT2, DTCWT, DTCWT2, FK, WP, WP_ENTROPY, WP_FULL)
-TRANSFORMS: Registry[Transform] = Registry("transform", {kind.name: kind for kind in KINDS})
-"""Every transform by its own name: the only list of transforms there is."""
+TRANSFORMS: dict[str, Transform] = {
+    transform.name: transform for transform in (DWT, MODWT, DWT2, MODWT2, DTCWT, DTCWT2, FK, PACKETS["risk"])
+}
+"""Every transform by its name: the only list of transforms there is."""
 
 
 def words() -> list[str]:
-    """What the option ``transform`` may be."""
-    TRANSFORMS.names()  # loads extensions
-    return list(dict.fromkeys(kind.word for kind in TRANSFORMS.registered()))
+    """Return the values of the option ``transform``."""
+    return list(dict.fromkeys(transform.word for transform in TRANSFORMS.values()))
 
 
-def find(word: str | Transform, dimensions: int) -> Transform:
-    """The transform that ``transform=word`` means for traces (1) or panels (2).
+def find(word: str | Transform, ndim: int, basis: str | None = None) -> Transform:
+    """Return the transform for the options ``transform`` and ``basis``, of traces (``ndim`` 1) or sections (2).
 
-    Raises ValueError for an unknown word, and for a transform that does not have so many dimensions.
+    ``word`` may be a transform itself. Raises OptionError for an unknown word or basis, and for a transform that does
+    not have this number of dimensions or no basis.
     """
     if isinstance(word, Transform):
-        if word.dimensions == dimensions:
-            return word
-        word = word.word
-    for _ in range(2):  # listing the names loads extensions
-        for kind in TRANSFORMS.registered():
-            if kind.word == word and kind.dimensions == dimensions:
-                return kind
-        TRANSFORMS.names()
-    check("transform", word, words())
-    if dimensions == 2:
-        raise OptionError(options(transform=word), " is for traces, not for two dimensions")
-    raise OptionError(options(transform=word), " is for panels: add ", Words("axes=(-2, -1)", "--two-dimensional"))
+        matches, word = [word], word.word
+    else:
+        check("transform", word, words())
+        matches = list(TRANSFORMS.values())
+    found = next((own for own in matches if (own.word, own.ndim) == (word, ndim)), None)
+    if found is None:
+        needs = "traces, not sections" if ndim == 2 else "sections, with two axes"
+        raise OptionError(f"`transform` {word!r} is for {needs}")
+    if basis is None:
+        return found
+    if found not in PACKETS.values():
+        raise OptionError(f"`basis` is for `transform` 'wp', not {word!r}")
+    check("basis", basis, PACKETS)
+    return PACKETS[basis]

@@ -1,11 +1,11 @@
-"""What a wavelet transform is, and the coefficients it gives."""
+"""The interface of a wavelet transform, and the coefficients that it gives."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,17 +13,23 @@ import numpy as np
 import pywt
 
 from wavefilt.arrays import Array, Floats, Mask
-from wavefilt.errors import OptionError, options
+from wavefilt.errors import OptionError
 from wavefilt.thresholding import rules
-from wavefilt.thresholding.bivariate import Together
-from wavefilt.thresholding.local_shrinkage import Grid, low_pass_lag
-from wavefilt.vocabulary import MODES, Rule
-from wavefilt.wavelets.filters import WaveletLike, as_wavelet, gain, max_level, with_levels
+from wavefilt.vocabulary import MODES
+from wavefilt.vocabulary import Rule as RuleName
+from wavefilt.wavelets.dual_tree import magnitude_quantile
+from wavefilt.wavelets.filters import WaveletLike, as_wavelet, gain, max_level
 
 if TYPE_CHECKING:
     from wavefilt.options import Options
     from wavefilt.statistics.interface import Statistics
     from wavefilt.thresholding.shrinkage import Shrinkage
+
+Shape = tuple[int, ...]
+"""The lengths of the transformed axes."""
+
+Refusal = tuple[str, bool, str]
+"""An option, whether its value is refused, and the reason."""
 
 
 @dataclass(frozen=True)
@@ -31,227 +37,237 @@ class Band:
     """Detail coefficients that share a threshold.
 
     ``noise_exponent`` is log2 of their standard deviation for white noise of unit variance. ``parent`` is the name of
-    the band of the next coarser level that covers the same part of the spectrum's orientation, "" for the coarsest.
-    ``correlation`` is that of the real and the imaginary part of complex coefficients, for the same noise.
+    the band of the same orientation at the next coarser level, "" for the coarsest. ``correlation`` is the correlation
+    of the real and imaginary parts of complex coefficients, for the same noise; None for real ones.
     """
 
     name: str
     level: int
     noise_exponent: float = 0.0
     parent: str = ""
-    correlation: float = 0.0
+    correlation: float | None = None
+
+    @property
+    def median_to_sigma(self) -> float:
+        """The noise of a part of a coefficient over the median of the magnitudes of noise."""
+        return rules.MAD_TO_SIGMA if self.correlation is None else 1 / magnitude_quantile(0.5, self.correlation)
 
 
 class Transform(ABC):
-    """A transform of traces (one dimension) or panels (two), of any number of levels.
+    """A transform of traces (``ndim`` 1) or sections (``ndim`` 2), to any number of levels.
+
+    A subclass defines `sizes`, `analyse` and `synthesise`. All else has a default, which fits a decimated orthogonal
+    transform. Rule "js", noise that changes along a trace and noise windows need `grids`, division into chunks `halo`.
 
     Attributes
     ----------
     name : str
-        Its own name, by which backends say that they accelerate it.
+        Unique name. Backends list the names of the transforms that they accelerate.
     word : str
-        The option ``transform`` of `wavefilt.denoise` that means it, for data of so many ``dimensions``.
+        Value of the option ``transform`` of `wavefilt.denoise`; the transform of sections may have the same word.
+    ndim : int
+        Number of transformed axes, 1 or 2.
     band_names : str
         A letter for each band of a level, in the order of thresholds.
     workspace : float
-        Memory for the coefficients of a level beyond those of a decimated transform, in units of the samples.
+        Memory for the coefficients of a level beyond that of a decimated transform, in units of the samples.
     default_wavelet, default_rule : str
-        What ``wavelet`` and ``rule`` are where they are left out.
+        Values of ``wavelet`` and ``rule`` if they are left out.
     parts : int
-        Real numbers that make up a coefficient of real samples: 2 where bands are complex. Noise and thresholds are
-        those of one of them; a rule for complex bands shrinks magnitudes and keeps phases.
-    shrinks_approximation : bool
-        Whether rule "js" shrinks the approximation too, as one more band.
+        Real numbers in a coefficient of real samples: 2 for complex bands. Noise and thresholds refer to one part; a
+        rule for complex bands shrinks magnitudes and keeps phases.
     noise_share : float
-        The quantile of |d| from which its noise is estimated.
+        The quantile of |d| from which the noise is estimated.
     has_levels : bool
-        Whether ``level`` is an option.
-    auto_level : int
-        Levels where none are asked for, if the samples and the filters allow so many; 0 leaves it to the rule.
-    chooses_basis : bool
-        Whether what is shrunk and put together depends on the coefficients: `reconstructed` does both then.
+        Whether ``level`` is an option; otherwise the filters determine the number of bands.
+    depends_on_shifts : bool
+        Whether ``spins`` is an option.
     """
 
-    name: ClassVar[str]
-    word: ClassVar[str]
-    dimensions: ClassVar[int] = 1
-    band_names: ClassVar[str] = "D"
-    workspace: ClassVar[float] = 0.0
+    name: str
+    word: str
+    ndim: int = 1
+    band_names: str = "D"
+    workspace: float = 0.0
     default_wavelet: ClassVar[str] = "db8"
-    default_rule: ClassVar[Rule] = "bayes"
+    default_rule: ClassVar[RuleName] = "bayes"
     parts: ClassVar[int] = 1
-    shrinks_approximation: ClassVar[bool] = True
     noise_share: ClassVar[float] = 0.5
     has_levels: ClassVar[bool] = True
-    auto_level: ClassVar[int] = 0
-    chooses_basis: ClassVar[bool] = False
+    depends_on_shifts: ClassVar[bool] = True
 
-    def check(self, method: Options) -> None:  # noqa: B027  # most transforms have all options
-        """Raise ValueError for options that this transform does not have."""
+    # ---- options and filters
+
+    def check(self, options: Options) -> None:
+        """Raise OptionError for options that this transform does not have."""
+        for name, refused, reason in self.refusals(options):
+            if refused:
+                value = options.rule.option if name == "rule" else getattr(options, name)
+                raise OptionError(f"`{name}` {value!r} is not for `transform` {self.word!r}{reason}")
+
+    def refusals(self, options: Options) -> Iterable[Refusal]:
+        """Yield all options that this transform can refuse."""
+        yield "spins", options.spins > 1 and not self.depends_on_shifts, ", which depends little on shifts"
+        section, only_traces = self.ndim == 2, " of two axes; it is for traces"
+        yield "sigma", section and isinstance(options.sigma, tuple), only_traces
+        yield "rule", section and options.rule.blocks is not None, only_traces
+        yield "detrend", section and options.detrend is not None, only_traces
 
     def filters(self, wavelet: WaveletLike) -> Any:
-        """The filters that the option ``wavelet`` means, a `wavefilt.wavelets.filters.Bank`.
+        """Return the filters for the option ``wavelet``: a hashable object with ``name`` and ``dec_len``.
 
-        Raises ValueError for an unknown name, TypeError for what cannot be one.
+        Raises ValueError for an unknown name, TypeError for anything that has no filters.
         """
         return as_wavelet(wavelet)
 
-    def deepest(self, shape: tuple[int, ...], bank: Any) -> int:
-        """Levels that a trace or panel of this shape may have at most."""
-        return max_level(min(shape), bank)
+    def deepest(self, shape: Shape, filters: Any) -> int:
+        """Return the maximum number of levels of a trace or section of this shape."""
+        return self.usual_level(shape, filters)
 
-    def usual_level(self, shape: tuple[int, ...], bank: Any) -> int:
-        """Levels that one of this shape has at most if none are asked for."""
-        return max_level(min(shape), bank)
+    def usual_level(self, shape: Shape, filters: Any) -> int:
+        """Return the maximum number of levels of a trace or section of this shape if ``level`` is left out."""
+        return max_level(min(shape), filters)
 
-    def with_levels(self, samples: int, bank: Any, above: int = 0) -> str:
-        """Filters like these that have more levels than ``above`` for so many samples, in words; empty for none."""
-        return with_levels(samples, bank, above)
+    def growth(self, filters: Any, level: int) -> float:
+        """Return the largest factor by which samples may grow in this many levels and back."""
+        return gain(filters) ** (self.ndim * (level + 1))
 
-    def growth(self, bank: Any, level: int) -> float:
-        """By how much the largest sample may grow in so many levels and back."""
-        return gain(bank) ** (self.dimensions * (level + 1))
+    def analysis(self, filters: Any, mode: str, level: int) -> Analysis:
+        """Return this transform with the same filters and mode along every axis."""
+        return _analysis(self, filters, mode, level)
 
-    def analysis(self, wavelet: pywt.Wavelet, mode: str, level: int, start_level: int = 0) -> Analysis:
-        """This transform by the same filters and mode along every axis."""
-        return _analysis(self, wavelet, mode, level, start_level)
+    # ---- bands and their coefficients
 
     def noise_exponent(self, level: int) -> float:
-        """log2 of the standard deviation, at this level, of white noise of unit variance."""
+        """Return log2 of the standard deviation, at this level, of white noise of unit variance."""
         return 0.0
 
-    def bands(self, level: int, bank: Any = None) -> tuple[Band, ...]:
-        """The bands of so many levels, finest first: thresholds and statistics have a row for each.
+    def bands(self, level: int, filters: Any = None, approximation: bool = False) -> tuple[Band, ...]:
+        """Return the bands of all levels, finest first: thresholds and statistics have a row for each.
 
-        Their noise is that of these filters, or of the default ones, where it depends on them.
+        With ``approximation``, the approximation of the last level is one more band. If the noise depends on the
+        filters, ``filters`` are used, or the default ones.
         """
-        return _bands(self, level)
+        return _bands(self, level, filters, approximation)
 
-    def approximation_band(self, level: int, bank: Any) -> Band:
-        """The approximation of the last level as one more band, for rules that shrink it."""
-        return Band(f"A{level}", level, self.noise_exponent(level))
+    def band(self, letter: str, level: int, filters: Any) -> Band:
+        """Return the band of this letter at a level; "A" is the approximation."""
+        return Band(f"{letter}{level}", level, self.noise_exponent(level))
 
     def levels(self, bands: int) -> int:
-        """How many levels so many bands are."""
-        return bands // len(self.band_names)
+        """Return the number of levels that have this number of bands."""
+        return _levels(self, bands)
 
     @abstractmethod
-    def sizes(self, analysis: Analysis, shape: tuple[int, ...]) -> list[int]:
-        """Number of coefficients of each band that rules count."""
+    def sizes(self, analysis: Analysis, shape: Shape) -> list[int]:
+        """Return the number of coefficients of each band that rules count."""
 
     @abstractmethod
     def analyse(self, x: Array, analysis: Analysis) -> tuple[Array, ...]:
-        """Coefficients of ``x`` (batch, *shape): the approximation, then details, the coarsest level first.
+        """Return the coefficients of ``x`` (batch, *shape): the approximation, then details, the coarsest level first.
 
         In the order of `bands` reversed, arrays (batch, ...).
         """
 
     @abstractmethod
-    def synthesise(
-        self, approximation: Array, details: Iterator[Array], analysis: Analysis, shape: tuple[int, ...]
-    ) -> Array:
-        """The samples (batch, *shape), C-contiguous, from coefficients in the order of `analyse`."""
+    def synthesise(self, approximation: Array, details: Iterator[Array], analysis: Analysis, shape: Shape) -> Array:
+        """Return the samples (batch, *shape), C-contiguous, from coefficients in the order of `analyse`."""
 
     def reconstructed(self, pyramid: Pyramid, shrinkage: Shrinkage | None) -> Array:
-        """The samples (batch, *shape) again, the coefficients shrunk on the way."""
+        """Return the samples (batch, *shape), with the coefficients shrunk on the way."""
         if shrinkage is not None and shrinkage.across_bands:
             pyramid, shrinkage = pyramid.shrunk(shrinkage), None
         details = pyramid.shrunk_details(shrinkage)
         return self.synthesise(pyramid.coefficients[0], details, pyramid.analysis, pyramid.shape)
 
-    def counted(self, coefficients: tuple[Any, ...], analysis: Analysis, shape: tuple[int, ...]) -> tuple[Any, ...]:
-        """The detail coefficients that rules count, arrays (batch, coefficients) in the order of `bands`."""
-        return tuple(coefficients[:0:-1])
-
-    def counted_approximation(self, approximation: Array, analysis: Analysis, shape: tuple[int, ...]) -> Array:
-        """The approximation coefficients that a rule counts which shrinks them too, (batch, coefficients)."""
-        return approximation
+    def counted(self, coefficients: tuple[Any, ...], analysis: Analysis, shape: Shape) -> tuple[Any, ...]:
+        """Return the coefficients that rules count (batch, n) in the order of `bands`, the approximation last."""
+        return tuple(c if c.ndim == 2 else c.reshape(len(c), -1) for c in coefficients[::-1])
 
     def margin(self, analysis: Analysis, level: int) -> int:
-        """Coefficients of this level, and of an approximation, that lie before those that rules count."""
+        """Return how many coefficients of this level, and of an approximation, precede the first that rules count."""
         return 0
 
-    def noise(self, statistics: Statistics, sigma: str | float, bands: tuple[Band, ...]) -> Floats:
-        """Standard deviation of the noise (bands, groups) by the option ``sigma``: "level", "global" or a number.
+    # ---- noise and shrinkage
 
-        ``bands`` are those that the statistics are of. The noise is that of one of the `parts` of a coefficient. A
-        number, and "global", are those of the finest band for all.
+    def noise(self, statistics: Statistics, sigma: str | float, bands: tuple[Band, ...]) -> Floats:
+        """Return the standard deviation of the noise (bands, groups) by the option ``sigma``.
+
+        The statistics have these ``bands``. The noise is that of one of the `parts` of a coefficient. A number, and
+        "global", give the noise of the finest band for all.
         """
         return rules.noise(statistics, sigma, self.parts, self.noise_share)
 
-    def on_device(self, spec: rules.Rule) -> bool:
-        """Whether backend "cuda" has the rule for this transform; otherwise that runs on the CPU."""
-        return spec.together is None
+    def shrunk_together(self, pyramid: Pyramid, shrinkage: Shrinkage) -> list[Array]:
+        """Return coefficients in the order of `analyse`, shrunk by a function of several.
 
-    def median_to_sigma(self, band: Band) -> float:
-        """The noise of one of the `parts` of a coefficient over the median of the magnitudes of noise."""
-        return rules.quantile_to_sigma(self.parts, 0.5)
-
-    def shrunk_together(
-        self,
-        function: Together,
-        coefficients: tuple[Array, ...],
-        thresholds: Floats,
-        analysis: Analysis,
-        shape: tuple[int, ...],
-    ) -> list[Array]:
-        """Coefficients in the order of `analyse` shrunk by a function of several, as `Pyramid.shrunk` has them.
-
-        ``thresholds`` (bands, batch) are in the order of `bands`, that of the approximation last if it is shrunk.
+        Thresholds (bands, batch) are in the order of `bands`; if the approximation is shrunk, its threshold is last.
         """
-        count, bands, grids = len(thresholds), coefficients[::-1], self.grids(analysis, shape)
-        shrunk = function.shrink(bands[:count], thresholds, grids[:count], self.parts)
-        return [*coefficients[: len(bands) - count], *shrunk[::-1]]
+        function, thresholds, bands = shrinkage.together, shrinkage.thresholds, pyramid.coefficients[::-1]
+        count, grids = len(thresholds), self.grids(pyramid.analysis, pyramid.shape)
+        if self.ndim == 1:
+            shrunk = function.shrink(bands[:count], thresholds, grids[:count], self.parts)
+        else:
+            shrunk = function.shrink_planes(bands[:count], thresholds, grids, self.parts, len(self.band_names))
+        return [*shrunk, *bands[count:]][::-1]
+
+    # ---- places in time
+
+    def grids(self, analysis: Analysis, shape: Shape) -> Any:
+        """Return the places of the coefficients of each band, in the order of `bands`.
+
+        For traces a `Grid` for each band, the approximation last; for sections a pair with a `Grid` for each axis.
+        Raises OptionError by default.
+        """
+        what = "coefficients have no known place in time, which rule js and noise that changes need"
+        raise OptionError(f"`transform` {self.name!r}: its {what}")
 
     def live_shares(self, live: Mask, analysis: Analysis) -> tuple[Array, ...]:
-        """Of each coefficient of a panel, finest band first, which part of its filters' energy is on ``live`` samples.
+        """Return the share of each coefficient's filter energy on ``live`` samples of a section, finest band first.
 
-        Arrays (1, coefficients), of a mask (rows, columns).
+        Arrays (1, coefficients), for a mask (traces, samples).
         """
-        raise NotImplementedError(f"gaps in panels with transform {self.name!r}")
-
-    def grids(self, analysis: Analysis, shape: tuple[int, ...]) -> tuple[Grid, ...]:
-        """Where the coefficients of each band are in time, in the order of `bands`, the approximation last.
-
-        Raises OptionError for a transform that does not say.
-        """
-        what = " and noise that changes are not for transform "
-        raise OptionError(options(rule="js"), what, f"{self.name!r}, whose coefficients have no known place in time")
+        raise NotImplementedError(f"gaps in sections with transform {self.name!r}")
 
     def spacing(self, level: int) -> int:
-        """log2 of the samples from one coefficient of this level to the next."""
+        """Return log2 of the samples from one coefficient of this level to the next."""
         return level
 
-    def lag(self, bank: Any) -> float:
-        """By how much an approximation coefficient lies later than the detail of its level, in its own steps."""
-        return low_pass_lag(bank.dec_lo)
+    def halo(self, filters: Any, level: int, neighbours: int = 0) -> int | None:
+        """Return how many samples on each side of a chunk its results depend on, a multiple of 2^level.
 
-    def halo(self, taps: int, level: int) -> int | None:
-        """Samples on each side of a chunk that its samples depend on, a multiple of 2^level.
-
-        None if traces cannot be cut into chunks for this transform.
+        A rule may shrink each coefficient by a number of ``neighbours`` on each side. None if traces cannot be divided
+        into chunks.
         """
         return None
 
 
 @lru_cache(maxsize=256)  # three or four times for each call of `denoise`
-def _analysis(transform: Transform, wavelet: pywt.Wavelet, mode: str, level: int, start_level: int) -> Analysis:
-    axes = transform.dimensions
-    return Analysis(transform, (wavelet,) * axes, (mode,) * axes, level, start_level)
+def _analysis(transform: Transform, filters: Any, mode: str, level: int) -> Analysis:
+    return Analysis(transform, (filters,) * transform.ndim, (mode,) * transform.ndim, level)
 
 
-@cache
-def _bands(transform: Transform, level: int) -> tuple[Band, ...]:
-    return tuple(
-        Band(f"{name}{j}", j, transform.noise_exponent(j), f"{name}{j + 1}" if j < level else "")
+@lru_cache(maxsize=256)
+def _bands(transform: Transform, level: int, filters: Any, approximation: bool) -> tuple[Band, ...]:
+    details = (
+        replace(transform.band(letter, j, filters), parent=f"{letter}{j + 1}" if j < level else "")
         for j in range(1, level + 1)
-        for name in transform.band_names
+        for letter in transform.band_names
     )
+    return (*details, transform.band("A", level, filters)) if approximation else tuple(details)
+
+
+@lru_cache(maxsize=256)
+def _levels(transform: Transform, bands: int) -> int:
+    level = 0
+    while len(transform.bands(level)) < bands:
+        level += 1
+    return level
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """Which transform, by which filters: ``wavelets`` and ``modes`` have one for each axis, the first axis first.
+    """A transform with its filters and boundary modes, one of each for every axis, the first axis first.
 
     ``start_level`` levels of an undecimated transform are skipped.
     """
@@ -264,7 +280,7 @@ class Analysis:
 
     @cached_property
     def builtin_modes(self) -> bool:
-        """Whether its modes are those that PyWavelets and compiled kernels know."""
+        """Whether PyWavelets and compiled kernels have its modes."""
         return all(mode in MODES for mode in self.modes)
 
     @cached_property
@@ -275,15 +291,17 @@ class Analysis:
 
 @dataclass(frozen=True)
 class Pyramid:
-    """Coefficients of a batch of traces or panels, opaque to everything but the backend that made them.
+    """Coefficients of a batch of traces or sections, opaque to everything but the backend that made them.
 
-    ``coefficients`` are in the order of `Transform.analyse`, arrays of the backend's kind; ``shape`` is that of one
-    trace (samples,) or panel (rows, columns), to which `Backend.reconstruct` returns.
+    ``coefficients`` are in the order of `Transform.analyse`, arrays of the backend's kind; ``shape`` is the shape of
+    one trace (samples,) or section (traces, samples), which `Backend.reconstruct` returns. If ``all_counted``, rules
+    count the approximation too, as the last of `details`.
     """
 
     coefficients: tuple[Any, ...]
     analysis: Analysis
-    shape: tuple[int, ...]
+    shape: Shape
+    all_counted: bool = False
 
     @property
     def level(self) -> int:
@@ -291,50 +309,38 @@ class Pyramid:
 
     @property
     def samples(self) -> int:
-        """Of one trace or panel."""
+        """Number of samples of one trace or section."""
         return prod(self.shape)
 
     @property
     def details(self) -> tuple[Any, ...]:
-        """What rules count, finest band first: arrays (batch, coefficients)."""
-        return self.analysis.transform.counted(self.coefficients, self.analysis, self.shape)
-
-    def shrunk_details(self, shrinkage: Shrinkage | None) -> Iterator[Array]:
-        """The details, coarsest first, shrunk one after the other on the host."""
-        bands = len(self.coefficients) - 1
-        for i, band in enumerate(self.coefficients[1:]):
-            if shrinkage is None:
-                yield band
-            else:
-                rows = band.reshape(len(band), -1)
-                yield shrinkage.of_level(bands - 1 - i, rows).reshape(band.shape)
-
-    def shrunk(self, shrinkage: Shrinkage | None) -> Pyramid:
-        """The same with the details, and by a rule for it the approximation, shrunk on the host."""
-        if shrinkage is not None and shrinkage.across_bands:
-            coefficients = self.analysis.transform.shrunk_together(
-                shrinkage.together, self.coefficients, shrinkage.thresholds, self.analysis, self.shape
-            )
-        else:
-            coefficients = [self.coefficients[0], *self.shrunk_details(shrinkage)]
-        return Pyramid(tuple(coefficients), self.analysis, self.shape)
+        """The coefficients that rules count, finest band first: arrays (batch, coefficients)."""
+        counted = self.analysis.transform.counted(self.coefficients, self.analysis, self.shape)
+        return counted if self.all_counted else counted[:-1]
 
     @property
     def with_approximation(self) -> Pyramid:
-        """The same for rules that count the approximation as well: it is the last of `details`."""
-        return AllCounted(self.coefficients, self.analysis, self.shape)
+        """This pyramid for rules that count the approximation as well."""
+        return Pyramid(self.coefficients, self.analysis, self.shape, all_counted=True)
 
+    def shrunk_details(self, shrinkage: Shrinkage | None) -> Iterator[Array]:
+        """Yield the details, coarsest first, shrunk one after the other on the host."""
+        last = len(self.coefficients) - 2
+        for i, band in enumerate(self.coefficients[1:]):
+            if shrinkage is not None:
+                band = shrinkage.of_level(last - i, band.reshape(len(band), -1)).reshape(band.shape)
+            yield band
 
-class AllCounted(Pyramid):
-    """`Pyramid.with_approximation`."""
-
-    @property
-    def details(self) -> tuple[Any, ...]:
-        transform = self.analysis.transform
-        return (*super().details, transform.counted_approximation(self.coefficients[0], self.analysis, self.shape))
+    def shrunk(self, shrinkage: Shrinkage) -> Pyramid:
+        """Return the coefficients with the details shrunk on the host, and by some rules the approximation too."""
+        if shrinkage.across_bands:
+            bands = self.analysis.transform.shrunk_together(self, shrinkage)
+        else:
+            bands = [self.coefficients[0], *self.shrunk_details(shrinkage)]
+        return Pyramid(tuple(bands), self.analysis, self.shape)
 
 
 def noise_gains(bands: tuple[Band, ...], relative: bool) -> Floats:
-    """What noise of unit variance is multiplied by in each band, (bands, 1); ``relative`` to the finest band."""
+    """Return the factor of noise of unit variance in each band, (bands, 1); ``relative`` to the finest band."""
     first = bands[0].noise_exponent if relative and bands else 0.0
     return np.exp2(np.array([band.noise_exponent - first for band in bands], np.float64))[:, None]

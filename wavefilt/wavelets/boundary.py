@@ -1,7 +1,8 @@
-"""The nine boundary modes as one index map, in scalar arithmetic that numba compiles for CPU and GPU.
+"""Boundary modes: how a signal continues beyond its ends, and the boundary coefficients of the MODWT.
 
-Names and values are PyWavelets'; every level extends its own approximation. In periodization an odd length
-first repeats its last sample.
+`extension` is one index map for the nine modes, in scalar arithmetic that numba compiles for CPU and GPU. Names and
+values are PyWavelets'; every level extends its own approximation. In periodization an odd length first repeats its last
+sample.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from wavefilt.registry import Registry
+import numpy as np
+
+from wavefilt.arrays import Array
 from wavefilt.vocabulary import MODES
 
 Terms = tuple[int, int, int, int, int, int]
@@ -17,19 +20,22 @@ Terms = tuple[int, int, int, int, int, int]
 
 ZERO, CONSTANT, SYMMETRIC, PERIODIC, SMOOTH, PERIODIZATION, REFLECT, ANTISYMMETRIC, ANTIREFLECT = range(9)
 
+ROUND = ("periodic", "periodization")
+"""Periodic modes. In these, a level of the MODWT has as many coefficients as there are samples."""
+
 
 def code(mode: str) -> int:
-    """The number by which `extension` knows this mode."""
+    """Return the number of a mode in `extension`."""
     return MODES.index(mode)
 
 
 def first_input(taps: int, mode: str) -> int:
-    """Index of the first sample under the filter of the first coefficient; every next one is 2 further."""
+    """Return the index of the first sample under the filter of coefficient 0; that of coefficient k is 2k further."""
     return 1 - taps // 2 if mode == "periodization" else 2 - taps
 
 
 def extension(mode: int, i: int, n: int) -> Terms:
-    """Sample ``i`` of the extension of ``x[0:n]``, i any integer, as (j, a, k, b, l, c): a x[j] + b x[k] + c x[l].
+    """Return sample ``i`` (any integer) of the extension of ``x[0:n]`` as (j, a, k, b, l, c): a x[j] + b x[k] + c x[l].
 
     The indices lie in [0, n). Only smooth and antireflect, which extrapolate, have b or c other than 0.
     """
@@ -55,7 +61,7 @@ def extension(mode: int, i: int, n: int) -> Terms:
         period = 2 * n - 2
     j = i + period if i < 0 else i - period if i >= period else i
     if j < 0 or j >= period:
-        j = i % period  # a division takes as long as the rest: only where the first turn was not enough
+        j = i % period  # a division takes as long as the rest: only if one period was not enough
     if j < n:
         mirrored = False
     elif mode == PERIODIZATION:
@@ -74,10 +80,58 @@ def extension(mode: int, i: int, n: int) -> Terms:
     return period - 1 - j, (-1 if mode == ANTISYMMETRIC else 1), 0, 0, 0, 0
 
 
-EXTENSIONS: Registry[Callable[[int, int], Terms]] = Registry(
-    "mode", {name: partial(extension, number) for number, name in enumerate(MODES)}
-)
-"""Boundary modes by name: sample ``i`` of the extension of n samples as `extension` gives it.
+EXTENSIONS: dict[str, Callable[[int, int], Terms]] = {
+    name: partial(extension, number) for number, name in enumerate(MODES)
+}
+"""Boundary modes by name: functions of i and n that return sample ``i`` of the extension of n samples, as `extension`.
 
-Compiled backends and PyWavelets know those of `MODES`; the reference backend computes with all.
+Compiled backends and PyWavelets have the modes of `MODES`; the reference backend computes with all.
 """
+
+
+def extended(x: Array, mode: str, before: int, after: int, axis: int = -1) -> Array:
+    """Return ``x`` with ``before`` and ``after`` samples of its extension added along an axis."""
+    x = np.moveaxis(x, axis, -1)
+    n = x.shape[-1]
+
+    def outside(first: int, stop: int) -> Array:
+        terms = [EXTENSIONS[mode](i, n) for i in range(first, stop)]
+        j, a, k, b, l, c = np.array(terms, dtype=np.int64).reshape(-1, 6).T  # noqa: E741
+        values = (np.where(factor != 0, factor * x[..., place], 0) for place, factor in ((j, a), (k, b), (l, c)))
+        return sum(values, start=np.zeros(len(j))).astype(x.dtype)
+
+    return np.moveaxis(np.concatenate([outside(-before, 0), x, outside(n, n + after)], axis=-1), -1, axis)
+
+
+# Boundary coefficients of the MODWT: coefficients beyond the samples that are needed for perfect reconstruction. With h
+# half the number of taps, coefficient t of level j is computed from samples t - (2^j - 1)(h - 1) to t + (2^j - 1) h,
+# and sample t from coefficients t - (2^j - 1) h to t + (2^j - 1)(h - 1). With ``start_level`` levels skipped, all
+# distances are 2^start_level times as long.
+
+
+def check_single(samples: int, mode: str) -> None:
+    """Raise ValueError if a reflection would have to extend a single sample."""
+    if samples == 1 and mode in ("reflect", "antireflect"):
+        raise ValueError(f"mode={mode!r} cannot extend a single sample")
+
+
+def modwt_kept(taps: int, mode: str, level: int, start_level: int = 0) -> tuple[int, int]:
+    """Return how many coefficients of a level before sample 0 and after the last sample the inverse needs."""
+    if mode in ROUND:
+        return 0, 0
+    span = ((1 << level) - 1) << start_level
+    return span * (taps // 2), span * (taps // 2 - 1)
+
+
+def modwt_needed(taps: int, mode: str, level: int, deepest: int, start_level: int = 0) -> tuple[int, int]:
+    """Return how many approximations of a level (samples: 0) before and after `modwt_kept` of the deepest needs."""
+    if mode in ROUND:
+        return 0, 0
+    before, after = modwt_kept(taps, mode, deepest, start_level)
+    span = ((1 << deepest) - (1 << level)) << start_level
+    return before + span * (taps // 2 - 1), after + span * (taps // 2)
+
+
+def modwt_length(samples: int, taps: int, mode: str, level: int, start_level: int = 0) -> int:
+    """Return the number of coefficients of a level, boundary coefficients included."""
+    return samples + sum(modwt_kept(taps, mode, level, start_level))

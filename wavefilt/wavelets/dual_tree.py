@@ -1,4 +1,4 @@
-"""Filters of the dual-tree complex wavelet transform, by name, and what they make of white noise.
+"""Filters of the dual-tree complex wavelet transform, by name, and white noise after these filters.
 
 The first level has a biorthogonal pair of odd lengths, ``biort``:
 
@@ -6,13 +6,13 @@ The first level has a biorthogonal pair of odd lengths, ``biort``:
 `antonini`     9, 7   Antonini, Barlaud, Mathieu and Daubechies (IEEE Trans. Image Process. 1, 1992)
 `legall`       5, 3   Le Gall and Tabatabai (ICASSP 1988)
 `near_sym_a`   5, 7   Kingsbury (Appl. Comput. Harmon. Anal. 10, 2001), near-symmetric
-`near_sym_b`   13, 19 the same
+`near_sym_b`   13, 19 Kingsbury, as above
 =============  =====  =================================================================================
 
-All others have an orthogonal filter of even length in one tree and the same reversed in time in the other, ``qshift``,
-whose delays differ by half a sample (quarter-sample shift: Kingsbury, ICIP 2000, 2001 and ICIP 2003): `qshift_06` (10
-taps, of which 6 are not 0), `qshift_a` (10), `qshift_b` (14), `qshift_c` (16) and `qshift_d` (18). Variants for
-rotational symmetry (``_bp``) have a third filter for diagonal bands and do not reconstruct: there are none here.
+All other levels have an orthogonal filter of even length in tree a and the same filter reversed in time in tree b,
+``qshift``: the delays differ by half a sample (Kingsbury, ICIP 2000, 2001 and ICIP 2003). There are `qshift_06` (10
+taps, 6 of them not 0), `qshift_a` (10), `qshift_b` (14), `qshift_c` (16) and `qshift_d` (18). Variants for rotational
+symmetry (``_bp``) have a third filter for diagonal bands and do not reconstruct; they are not included.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ QSHIFTS = {
 
 
 class Filters(NamedTuple):
-    """Analysis and synthesis filters of one level: symmetric ones, or those of tree a."""
+    """Analysis and synthesis filters of one level: symmetric filters, or the filters of tree a."""
 
     dec_lo: Floats
     dec_hi: Floats
@@ -80,7 +80,7 @@ class Filters(NamedTuple):
 
 
 class Trees(NamedTuple):
-    """Filters of the first level, and of tree a at all others; those of tree b are reversed in time."""
+    """Filters of the first level, and of tree a at all other levels; tree b has them reversed in time."""
 
     first: Filters
     later: Filters
@@ -88,7 +88,7 @@ class Trees(NamedTuple):
 
 @dataclass(frozen=True)
 class DualTree:
-    """The filters of all levels, by their names in `BIORTS` and `QSHIFTS`. Raises ValueError for others."""
+    """The filters of all levels, by their names in `BIORTS` and `QSHIFTS`. Raises ValueError for other names."""
 
     biort: str = "near_sym_b"
     qshift: str = "qshift_b"
@@ -103,28 +103,29 @@ class DualTree:
 
     @property
     def filter_bank(self) -> tuple[Floats, ...]:
-        """Those of the first level, then those of all others."""
+        """The filters of the first level, then the filters of all other levels."""
         return (*self.first, *self.later)
 
     @property
     def dec_len(self) -> int:
-        """Taps of the longest filter."""
-        return max(len(taps) for taps in (*self.first, *self.later))
+        """Number of taps of the longest filter."""
+        return max(map(len, self.filter_bank))
 
     @property
     def gain(self) -> float:
-        """The most by which a level multiplies the largest sample, in magnitude."""
-        return float(max(np.abs(taps).sum() for taps in (*self.first, *self.later)) * 2**0.5)
+        """The largest factor by which a level can multiply the largest sample, in magnitude."""
+        return float(max(np.abs(taps).sum() for taps in self.filter_bank) * 2**0.5)
 
     @cached_property
     def first(self) -> Filters:
-        """Of the first level, of odd lengths, symmetric about their middle."""
+        """Filters of the first level, of odd lengths, symmetric about their middle."""
         low, inverse = (np.array([*taps[:0:-1], *taps]) for taps in BIORTS[self.biort])
-        return Filters(low, _alternating(inverse), inverse, _alternating(low))
+        low_signs, inverse_signs = ((-1.0) ** (np.arange(len(taps)) - len(taps) // 2) for taps in (low, inverse))
+        return Filters(low, inverse * inverse_signs, inverse, low * low_signs)
 
     @cached_property
     def later(self) -> Filters:
-        """Of tree a at all other levels, in the order of the samples they multiply; tree b has them reversed."""
+        """Filters of tree a at all other levels, in the order of the samples they multiply; tree b reverses them."""
         low = np.array(QSHIFTS[self.qshift])
         high = low[::-1] * (-1.0) ** np.arange(len(low))
         return Filters(low, high, low[::-1], high[::-1])
@@ -132,17 +133,11 @@ class DualTree:
     @cached_property
     def squared(self) -> Trees:
         """The squares of all taps, over their sums."""
-        first, later = (Filters(*(taps**2 / np.sum(taps**2) for taps in bank)) for bank in (self.first, self.later))
-        return Trees(first, later)
-
-
-def _alternating(taps: Floats) -> Floats:
-    """A filter of odd length with every second sign changed, that of the middle kept."""
-    return np.asarray(taps * (-1.0) ** (np.arange(len(taps)) - len(taps) // 2))
+        return Trees(*(Filters(*(taps**2 / np.sum(taps**2) for taps in own)) for own in (self.first, self.later)))
 
 
 def as_dual_tree(wavelet: object) -> DualTree:
-    """The filters that the option ``wavelet`` means: a `DualTree`, or the names of both kinds with a comma in between.
+    """Return the filters for the option ``wavelet``: a `DualTree`, or both names separated by a comma.
 
     Raises ValueError for unknown names, TypeError for anything else.
     """
@@ -152,18 +147,17 @@ def as_dual_tree(wavelet: object) -> DualTree:
         raise TypeError(f"wavelet must be names as in {DualTree().name!r} or a DualTree, not {type(wavelet).__name__}")
     biort, comma, qshift = (part.strip() for part in wavelet.partition(","))
     if not comma:
-        raise ValueError(f"wavelet={wavelet!r} must be the names of two filters, as in {DualTree().name!r}")
+        raise ValueError(f"`wavelet` {wavelet!r} must be the names of two filters, as in {DualTree().name!r}")
     return DualTree(biort, qshift)
 
 
-def deepest(samples: tuple[int, ...]) -> int:
-    """The levels that leave two complex coefficients or more along each axis."""
-    return max(min(samples).bit_length() - 2, 0)
+def deepest(shape: tuple[int, ...]) -> int:
+    """Return the number of levels that leave at least two complex coefficients along each axis."""
+    return max(min(shape).bit_length() - 2, 0)
 
 
 class Moments(NamedTuple):
-    """Of white noise of unit variance: the ``variance`` of either tree's coefficients, and the ``covariance`` of both
-    trees' at the same place."""
+    """Moments of white noise of unit variance: ``variance`` of either tree, ``covariance`` of both at one place."""
 
     variance: float
     covariance: float
@@ -171,26 +165,26 @@ class Moments(NamedTuple):
 
 @lru_cache(maxsize=256)
 def noise(tree: DualTree, level: int) -> tuple[Moments, Moments]:
-    """`Moments` of the low-pass and of the high-pass coefficients of a level along one axis, away from the ends.
+    """Return the `Moments` of the low-pass and high-pass coefficients of a level along one axis, away from the ends.
 
-    Exact: followed from level to level are the autocovariance of tree a's low-pass coefficients, which is that of tree
-    b's, and the covariance between both trees', each at lags about 0 in the middle.
+    The result is exact. From level to level it follows the autocovariance of low-pass coefficients, which both trees
+    share, and the covariance between the trees, each at lags about 0 in the middle.
     """
-    low, high = (_first(taps) for taps in (tree.first.dec_lo, tree.first.dec_hi))
+    low, high = (_first_level(taps) for taps in (tree.first.dec_lo, tree.first.dec_hi))
     for _ in range(level - 1):
-        low, high = (_next(*low, taps) for taps in (tree.later.dec_lo, tree.later.dec_hi))
-    moments = (Moments(*(float(lags[len(lags) // 2]) for lags in both)) for both in (low, high))
-    return next(moments), next(moments)
+        low, high = (_next_level(*low, taps) for taps in (tree.later.dec_lo, tree.later.dec_hi))
+    low_moments, high_moments = (Moments(*(float(lags[len(lags) // 2]) for lags in both)) for both in (low, high))
+    return low_moments, high_moments
 
 
-def _first(taps: Floats) -> tuple[Floats, Floats]:
-    """Of a filtered sequence whose even places are tree a, the odd ones tree b."""
+def _first_level(taps: Floats) -> tuple[Floats, Floats]:
+    """Return both covariances of a filtered sequence, with tree a at its even places, tree b at the odd ones."""
     lags = np.convolve(taps, taps[::-1])
     return _even(lags), _even(np.pad(lags, (0, 2)))  # lag 1 becomes the middle
 
 
-def _next(same: Floats, cross: Floats, taps: Floats) -> tuple[Floats, Floats]:
-    """Of both trees filtered, tree b by the taps reversed, and decimated."""
+def _next_level(same: Floats, cross: Floats, taps: Floats) -> tuple[Floats, Floats]:
+    """Return both covariances after filtering, with the taps reversed in tree b, and decimation."""
     return (
         _even(np.convolve(same, np.convolve(taps, taps[::-1]))),
         _even(np.convolve(cross, np.convolve(taps, taps))),
@@ -198,21 +192,21 @@ def _next(same: Floats, cross: Floats, taps: Floats) -> tuple[Floats, Floats]:
 
 
 def _even(lags: Floats) -> Floats:
-    """Every second one, among them the middle."""
+    """Return every second lag, including the middle."""
     return lags[len(lags) // 2 % 2 :: 2]
 
 
 @lru_cache(maxsize=256)
 def magnitude_quantile(share: float, correlation: float) -> float:
-    """The value below which this share of |a + ib| is, a and b normal of unit variance and this correlation.
+    """Return the quantile of |a + ib| at ``share``, with a and b normal of unit variance and this correlation.
 
     Exact: with variances 1 + correlation and 1 - correlation along the main axes, the magnitude is Rayleigh-distributed
     in each direction of the normalised plane.
     """
     width = 1 + correlation * np.cos(np.linspace(0, 2 * np.pi, 256, endpoint=False))
-    least, most = 0.0, 40.0
-    while most - least > 1e-14 * most:
-        middle = (least + most) / 2
+    low, high = 0.0, 40.0
+    while high - low > 1e-14 * high:
+        middle = (low + high) / 2
         below = 1 - np.exp(-(middle**2) / (2 * width)).mean()
-        least, most = (middle, most) if below < share else (least, middle)
-    return (least + most) / 2
+        low, high = (middle, high) if below < share else (low, middle)
+    return (low + high) / 2

@@ -1,4 +1,4 @@
-"""Wavelets: from a name, a `pywt.Wavelet`, or any object with four filters, to one `pywt.Wavelet`."""
+"""Wavelets: a name, a `pywt.Wavelet` or any object with four filters becomes one `pywt.Wavelet`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 
 import pywt
 
-from wavefilt.errors import OptionError, options
+from wavefilt.errors import OptionError
 
 
 @runtime_checkable
@@ -22,19 +22,40 @@ class FilterBank(Protocol):
     rec_hi: list[float]
 
 
-class Bank(Protocol):
-    """What the filters of any transform have: see `Transform.filters`; they are hashable."""
-
-    @property
-    def name(self) -> str:
-        """As ``wavelet`` takes it."""
-
-    @property
-    def dec_len(self) -> int:
-        """Taps of the longest filter."""
-
-
 WaveletLike: TypeAlias = "str | FilterBank"
+
+CONTINUOUS = "`wavelet` {!r} is continuous; choose a discrete one (`wavefilt wavelets`)"
+
+
+def names() -> list[str]:
+    """Return the names of all discrete wavelets, e.g. ``["bior1.1", ..., "db8", ...]``."""
+    return list(pywt.wavelist(kind="discrete"))
+
+
+def as_wavelet(wavelet: WaveletLike) -> pywt.Wavelet:
+    """Return a `pywt.Wavelet` for a name or an object with ``dec_lo, dec_hi, rec_lo, rec_hi``.
+
+    Raises ValueError for an unknown name, a continuous wavelet, or filters that PyWavelets refuses, TypeError for
+    anything else.
+    """
+    if isinstance(wavelet, pywt.Wavelet):
+        return wavelet
+    if isinstance(wavelet, str):
+        return _named(wavelet)
+    if isinstance(wavelet, pywt.ContinuousWavelet):
+        raise OptionError(CONTINUOUS.format(wavelet.name))
+    if isinstance(wavelet, FilterBank):
+        filters = [list(map(float, f)) for f in (wavelet.dec_lo, wavelet.dec_hi, wavelet.rec_lo, wavelet.rec_hi)]
+        lengths = [len(taps) for taps in filters]
+        if lengths[0] < 2 or lengths[0] % 2 or len(set(lengths)) > 1:
+            raise ValueError(f"filters of {lengths} taps: all four need one even length")
+        if not all(math.isfinite(tap) for taps in filters for tap in taps):
+            raise ValueError("a filter has taps that are not finite")
+        return pywt.Wavelet(getattr(wavelet, "name", "custom"), filter_bank=filters)
+    raise TypeError(
+        f"wavelet must be a name, a pywt.Wavelet or an object with dec_lo, dec_hi, rec_lo and rec_hi, "
+        f"not {type(wavelet).__name__}"
+    )
 
 
 @lru_cache(maxsize=256)
@@ -43,9 +64,7 @@ def _named(name: str) -> pywt.Wavelet:
         return pywt.Wavelet(name)
     except ValueError as error:
         if name in pywt.wavelist(kind="continuous"):
-            raise OptionError(
-                options(wavelet=name), " is continuous; choose a discrete one (`wavefilt wavelets`)"
-            ) from error
+            raise OptionError(CONTINUOUS.format(name)) from error
         near = difflib.get_close_matches(name.lower(), names(), n=3)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
         raise OptionError(
@@ -53,72 +72,44 @@ def _named(name: str) -> pywt.Wavelet:
         ) from error
 
 
-def names() -> list[str]:
-    """Names of all discrete wavelets, e.g. ``["bior1.1", ..., "db8", ...]``."""
-    return list(pywt.wavelist(kind="discrete"))
-
-
-def as_wavelet(wavelet: WaveletLike) -> pywt.Wavelet:
-    """The `pywt.Wavelet` meant by a name or by an object with ``dec_lo, dec_hi, rec_lo, rec_hi``.
-
-    Raises ValueError for an unknown name, a continuous wavelet, or a filter bank PyWavelets refuses, TypeError for
-    anything else.
-    """
-    if isinstance(wavelet, pywt.Wavelet):
-        return wavelet
-    if isinstance(wavelet, pywt.ContinuousWavelet):
-        raise ValueError(f"wavelet {wavelet.name!r} is continuous; choose a discrete one (`wavefilt wavelets`)")
-    if isinstance(wavelet, str):
-        return _named(wavelet)
-    if isinstance(wavelet, FilterBank):
-        bank = [list(map(float, f)) for f in (wavelet.dec_lo, wavelet.dec_hi, wavelet.rec_lo, wavelet.rec_hi)]
-        lengths = [len(taps) for taps in bank]
-        if lengths[0] < 2 or lengths[0] % 2 or len(set(lengths)) > 1:
-            raise ValueError(f"filters of {lengths} taps: all four need one even length")
-        if not all(math.isfinite(tap) for taps in bank for tap in taps):
-            raise ValueError("a filter has taps that are not finite")
-        return pywt.Wavelet(getattr(wavelet, "name", "custom"), filter_bank=bank)
-    raise TypeError(
-        f"wavelet must be a name, a pywt.Wavelet or an object with dec_lo, dec_hi, rec_lo and rec_hi, "
-        f"not {type(wavelet).__name__}"
-    )
-
-
 @lru_cache(maxsize=64)
 def gain(wavelet: pywt.Wavelet) -> float:
-    """The most by which a level multiplies the largest sample: the greatest sum of |taps|."""
+    """Return the largest factor by which a level can multiply the largest sample: the greatest sum of |taps|."""
     return float(max(sum(map(abs, taps)) for taps in wavelet.filter_bank))
 
 
 @lru_cache(maxsize=256)
 def max_level(samples: int, wavelet: pywt.Wavelet) -> int:
-    """Deepest level at which at least one coefficient is free of boundary effects (`pywt.dwt_max_level`)."""
+    """Return the deepest level with a coefficient that is free of boundary effects (`pywt.dwt_max_level`)."""
     return int(pywt.dwt_max_level(samples, wavelet.dec_len)) if samples > 0 else 0
 
 
-def with_levels(samples: int, wavelet: pywt.Wavelet, above: int = 0) -> str:
-    """The longest wavelet of the family for each number of levels above one that so many samples have room for.
+def with_levels(samples: int, wavelet: object, above: int = 0) -> str:
+    """List wavelets of the same family that have more levels than ``above`` for this number of samples.
 
-    In words: "db6 has 1 level, db3 2, db2 3, haar 4"; haar is one for every family. Empty if there is none.
+    In words, the longest wavelet for each number of levels: "db6 has 1 level, db3 2, db2 3, haar 4"; haar belongs to
+    every family. Empty if there is none, and for filters of other transforms.
     """
-    family = [bank for bank in map(as_wavelet, names()) if bank.short_family_name == wavelet.short_family_name]
-    longest: dict[int, str] = {}
-    for bank in sorted((as_wavelet("haar"), *family), key=lambda bank: -bank.dec_len):
-        longest.setdefault(max_level(samples, bank), bank.name)
-    found = [(level, name) for level, name in longest.items() if level > above]
-    if not found:
+    if not isinstance(wavelet, pywt.Wavelet):
         return ""
-    (level, name), *rest = sorted(found)
+    family = [own for own in map(as_wavelet, names()) if own.short_family_name == wavelet.short_family_name]
+    longest: dict[int, str] = {}
+    for own in sorted((as_wavelet("haar"), *family), key=lambda own: -own.dec_len):
+        longest.setdefault(max_level(samples, own), own.name)
+    deeper = [(level, name) for level, name in longest.items() if level > above]
+    if not deeper:
+        return ""
+    (level, name), *rest = sorted(deeper)
     return ", ".join([f"{name} has {level} level{'s' * (level > 1)}", *(f"{name} {level}" for level, name in rest)])
 
 
 def detail_length(samples: int, taps: int, mode: str) -> int:
-    """Number of coefficients of one level: ceil(n/2) for periodization, floor((n + taps - 1)/2) otherwise."""
+    """Return the number of coefficients of one level: ceil(n/2) for periodization, else floor((n + taps - 1)/2)."""
     return (samples + 1) // 2 if mode == "periodization" else (samples + taps - 1) // 2
 
 
 def detail_lengths(samples: int, taps: int, mode: str, level: int) -> list[int]:
-    """Number of details at every level, finest first."""
+    """Return the number of detail coefficients of every level, finest first."""
     lengths = [samples]
     for _ in range(level):
         lengths.append(detail_length(lengths[-1], taps, mode))
@@ -126,5 +117,5 @@ def detail_lengths(samples: int, taps: int, mode: str, level: int) -> list[int]:
 
 
 def synthesis_length(coefficients: int, taps: int, mode: str) -> int:
-    """Number of samples that one inverse level returns: 2m for periodization, 2m - taps + 2 otherwise."""
+    """Return the number of samples of one inverse level: 2m for periodization, 2m - taps + 2 otherwise."""
     return 2 * coefficients if mode == "periodization" else 2 * coefficients - taps + 2

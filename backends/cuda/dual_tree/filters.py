@@ -1,6 +1,6 @@
 """Filters of the dual tree as sums over a window, for kernels that unroll them.
 
-What the transform is: `wavefilt.transforms.dtcwt`. Both trees lie in turn in one sequence. The first level takes one of
+The transform: `wavefilt.transforms.dual_tree`. Both trees lie in turn in one sequence. The first level takes one of
 the sequence to one low-pass and one high-pass coefficient, all others four to two of each.
 """
 

@@ -11,7 +11,7 @@ from wavefilt.backends.cuda.plan import NoiseOf, Plan, Shrinking
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Stream
 from wavefilt.backends.cuda.statistics.layout import DetailLayout
 from wavefilt.thresholding.shrinkage import Shrinkage
-from wavefilt.transforms.dtcwt import SHARE
+from wavefilt.transforms.dual_tree import SHARE
 
 from .gains import measuring
 from .shrinking import GAINS

@@ -15,7 +15,7 @@ from wavefilt.backends.cuda.runtime.interfaces import Kernel, Samples
 from wavefilt.backends.cuda.runtime.target import cuda
 from wavefilt.backends.cuda.thresholding.kernels import leave, marking
 from wavefilt.options import Options
-from wavefilt.wavelets import modwt_boundary
+from wavefilt.wavelets import boundary
 
 from .tiling import FLAGS, ROWS, grid
 
@@ -50,7 +50,7 @@ def denoise(
         return None
     total, dtype = done[0], interop.dtype_name(x)
     rows, samples = x.shape
-    circular = method.mode in modwt_boundary.ROUND
+    circular = method.mode in boundary.ROUND
     stream = interop.current_stream(x)
     extend = kernels.extend("periodic" if circular else method.mode, dtype, THREADS)
     flags = cuda.to_device(np.zeros(FLAGS, np.int32))

@@ -1,7 +1,7 @@
 """Kernels of the MODWT: a tile of a row through several levels in shared memory (`modwt_tiling`).
 
 What the transform is: `wavefilt.decomposition`; which coefficients beyond the samples are kept:
-`wavefilt.wavelets.modwt_boundary`.
+`wavefilt.wavelets.boundary`.
 """
 
 from __future__ import annotations

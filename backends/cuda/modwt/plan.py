@@ -9,7 +9,7 @@ from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Stream
 from wavefilt.backends.cuda.runtime.target import cuda
 from wavefilt.backends.cuda.statistics.layout import Band, DetailLayout
 from wavefilt.thresholding.local_shrinkage import Grid
-from wavefilt.wavelets import modwt_boundary
+from wavefilt.wavelets import boundary
 
 from . import kernels, local_shrinkage
 from .tiling import launches, threads_for
@@ -24,16 +24,16 @@ class ModwtPlan(Plan):
     def __init__(self, shape: Shape, options: KernelOptions) -> None:
         super().__init__(shape, options)
         (filters,), (mode,), s = shape.filters, shape.modes, shape
-        modwt_boundary.check(s.samples, mode)
+        boundary.check_single(s.samples, mode)
         self._analysis, self._synthesis, taps = filters[:2], filters[2:], len(filters[0])
-        self._circular = mode in modwt_boundary.ROUND
+        self._circular = mode in boundary.ROUND
         self._mode = "periodic" if self._circular else mode
         self._threads = threads_for(s.dtype, options.threads)
         self._launches = launches(taps, s.level, s.start_level, s.dtype, self._threads)
         self.launches = len(self._launches)
-        kept = [modwt_boundary.kept(taps, mode, j, s.start_level) for j in range(s.level + 1)]
+        kept = [boundary.modwt_kept(taps, mode, j, s.start_level) for j in range(s.level + 1)]
         self._kept_at = [self._place(ends) for ends in kept]
-        needed = [modwt_boundary.needed(taps, mode, j, s.level, s.start_level) for j in range(s.level + 1)]
+        needed = [boundary.modwt_needed(taps, mode, j, s.level, s.start_level) for j in range(s.level + 1)]
         self._needed_at, self._beyond = [self._place(ends) for ends in needed], tuple(map(up4, needed[0]))
         self._outside = self.buffer("beyond", max(s.rows * sum(self._beyond), 1))
         starts = [0]

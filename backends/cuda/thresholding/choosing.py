@@ -25,7 +25,7 @@ def factors(method: Options, bands: int, samples: int, noise: NoiseOf) -> Floats
     scales = np.full(bands, MAD_TO_SIGMA)
     if noise.parts == 2:
         own = method.bands_of(bands)
-        scales = np.array([1 / magnitude_quantile(noise.share, band.correlation) for band in own])
+        scales = np.array([1 / magnitude_quantile(noise.share, band.correlation or 0.0) for band in own])
     return np.concatenate([*method.factors(bands, samples), scales])
 
 

@@ -7,7 +7,6 @@ import numpy as np
 from wavefilt.backends.numba_cpu import entries, memory, team
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Pyramid
-from wavefilt.transforms.planes import PlaneTransform
 
 SOURCE, TARGET, ROWS, COLUMNS, STRIP, STRIPS, FIRST, DOWN, ACROSS = range(9)
 """Fields of a band: addresses, shape, rows of a strip, strips of a panel, the first strip, which axes go round."""
@@ -18,8 +17,7 @@ TILE = 1 << 15
 def shrunk(pyramid: Pyramid, shrinkage: Shrinkage) -> Pyramid:
     """`Pyramid.shrunk` of panels whose means take 3 x 3 neighbouring coefficients, real or complex."""
     transform = pyramid.analysis.transform
-    assert isinstance(transform, PlaneTransform)
-    grids = transform.plane_grids(pyramid.analysis, pyramid.shape)
+    grids = transform.grids(pyramid.analysis, pyramid.shape)
     if any((grid.spacing, grid.half) != (1, 1) for pair in grids for grid in pair):
         return pyramid.shrunk(shrinkage)
     bands = [memory.packed(band) for band in pyramid.coefficients[:0:-1]]

@@ -10,7 +10,7 @@ from wavefilt.backends.numba_cpu.dwt.plan import BLOCK
 from wavefilt.backends.numba_cpu.launching import Launch
 from wavefilt.backends.numba_cpu.native import Constant
 from wavefilt.backends.numba_cpu.target import GROUP_BYTES
-from wavefilt.wavelets import modwt_boundary as margins
+from wavefilt.wavelets import boundary
 
 HALO_SHARE = 8  # levels are fused while the samples that only the windows need stay below this share of a tile
 
@@ -18,7 +18,7 @@ HALO_SHARE = 8  # levels are fused while the samples that only the windows need 
 @lru_cache(maxsize=256)
 def lengths(samples: int, taps: int, mode: str, level: int, start_level: int) -> tuple[int, ...]:
     """Coefficients of every level, finest first."""
-    return tuple(margins.length(samples, taps, mode, j, start_level) for j in range(1, level + 1))
+    return tuple(boundary.modwt_length(samples, taps, mode, j, start_level) for j in range(1, level + 1))
 
 
 @lru_cache(maxsize=256)
@@ -38,11 +38,11 @@ def launches(
             depth += 1
         last, span = first + depth, step * ((1 << depth) - 1) * (taps - 1)
         if inverse:
-            above, below = (margins.kept(taps, mode, i, start_level) for i in (first, last))
+            above, below = (boundary.modwt_kept(taps, mode, i, start_level) for i in (first, last))
         else:
-            above, below = (margins.needed(taps, mode, i, level, start_level) for i in (first, last))
+            above, below = (boundary.modwt_needed(taps, mode, i, level, start_level) for i in (first, last))
             above = above if first else (0, 0)  # the samples are extended when they are read
-        table = [above, *(margins.kept(taps, mode, i, start_level) for i in range(first + 1, last + 1)), below]
+        table = [above, *(boundary.modwt_kept(taps, mode, i, start_level) for i in range(first + 1, last + 1)), below]
         count = -(-samples // max(tile, span))
         size = -(-samples // count)
         count = -(-samples // size)

@@ -19,10 +19,9 @@ from wavefilt.backends.numba_cpu.native import Constant
 from wavefilt.backends.numba_cpu.peaks import Peak
 from wavefilt.backends.numba_cpu.target import GROUP_BYTES
 from wavefilt.thresholding.shrinkage import Shrinkage
-from wavefilt.transforms import Analysis, Pyramid
-from wavefilt.transforms.modwt import parts
-from wavefilt.transforms.modwt2 import axes, extended_samples, kept_part
-from wavefilt.wavelets import boundary, modwt_boundary
+from wavefilt.transforms import MODWT, Analysis, Pyramid
+from wavefilt.transforms.separable import axes, parts
+from wavefilt.wavelets import boundary
 
 from .transform import synthesis_taps
 
@@ -47,10 +46,10 @@ def _split(x: Array, analysis: Analysis, axis: int, j: int, tile: int, peak: Pea
     """Low-pass and high-pass coefficients of level j of panels along an axis."""
     wavelet, mode, _, start_level = parts(analysis)
     taps, step, shape = wavelet.dec_len, 1 << start_level + j - 1, list(x.shape)
-    if mode not in modwt_boundary.ROUND:
+    if mode not in boundary.ROUND:
         shape[axis] -= step * (taps - 1)
     across = shape[2] if axis == 1 else 1
-    read = (0, 0) if mode in modwt_boundary.ROUND else (step * (taps // 2 - 1) * across, step * (taps // 2) * across)
+    read = (0, 0) if mode in boundary.ROUND else (step * (taps // 2 - 1) * across, step * (taps // 2) * across)
     n = shape[1] * shape[2] if axis == 1 else shape[2]
     launch = _launch(step * across, n, step * across * (taps - 1), read, tile, False)
     low, high = (memory.empty(tuple(shape), x.dtype) for _ in range(2))
@@ -67,10 +66,10 @@ def _joined(
     """The inverse of `_split`, the high-pass coefficients shrunk by ``thresholds`` (1, rows)."""
     wavelet, mode, _, start_level = parts(analysis)
     taps, step, shape = wavelet.rec_len, 1 << start_level + j - 1, list(low.shape)
-    if mode not in modwt_boundary.ROUND:
+    if mode not in boundary.ROUND:
         shape[axis] -= step * (taps - 1)
     across = shape[2] if axis == 1 else 1
-    read = (0, 0) if mode in modwt_boundary.ROUND else (step * (taps // 2) * across, step * (taps // 2 - 1) * across)
+    read = (0, 0) if mode in boundary.ROUND else (step * (taps // 2) * across, step * (taps // 2 - 1) * across)
     n = shape[1] * shape[2] if axis == 1 else shape[2]
     launch = _launch(step * across, n, step * across * (taps - 1), read, tile, True)
     out, target = memory.placed(tuple(shape), low.dtype)
@@ -87,13 +86,13 @@ def decompose(x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> Pyr
     """The coefficients of ``x`` (panels, rows, columns); at least one level."""
     shape, along, details = x.shape[1:], axes(analysis), list[Array]()
     for axis, own in enumerate(along, 1):
-        x = extended_samples(x, own, axis)
+        x = MODWT.extend(x, own, axis)
     x = memory.packed(x)
     for j in range(1, analysis.level + 1):
         low, high = _split(x, along[1], 2, j, tile, peak)
         peak = None
         (x, horizontal), (vertical, diagonal) = (_split(c, along[0], 1, j, tile) for c in (low, high))
-        rows, columns = (kept_part(c, own, j) for c, own in zip(diagonal.shape[1:], along, strict=True))
+        rows, columns = (MODWT.kept(c, own, j) for c, own in zip(diagonal.shape[1:], along, strict=True))
         details += [memory.packed(c[:, rows, columns]) for c in (diagonal, vertical, horizontal)]
     return Pyramid((x, *reversed(details)), analysis, shape)
 
@@ -105,7 +104,7 @@ def reconstruct(pyramid: Pyramid, shrinkage: Shrinkage | None, out: Array | None
     panels = len(pyramid.coefficients[0])
     wanted = []
     for j in levels:
-        more = (modwt_boundary.length(0, own.taps, own.modes[0], j, own.start_level) for own in along)
+        more = (boundary.modwt_length(0, own.taps, own.modes[0], j, own.start_level) for own in along)
         wanted.append((panels, *(n + m for n, m in zip(shape, more, strict=True))))
     checked = launching.checked(pyramid.coefficients, pyramid, wanted)
     x, *details = checked.coefficients

@@ -12,8 +12,8 @@ from wavefilt.backends.numba_cpu import entries, launching, team
 from wavefilt.backends.numba_cpu.native import Constant
 from wavefilt.backends.numba_cpu.peaks import Peak
 from wavefilt.transforms import Analysis, Pyramid
-from wavefilt.transforms.modwt import parts
-from wavefilt.wavelets import boundary, modwt_boundary
+from wavefilt.transforms.separable import parts
+from wavefilt.wavelets import boundary
 
 from . import plan
 
@@ -28,10 +28,10 @@ def synthesis_taps(wavelet: pywt.Wavelet, dtype: DType) -> Constant:
 def analysing(x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> tuple[Pyramid, list[team.Job]]:
     """The pyramid of ``x`` (rows, samples), packed, and what computes it; at least one level."""
     (samples,), (wavelet, mode, level, start_level) = x.shape[1:], parts(analysis)
-    modwt_boundary.check(samples, mode)
+    boundary.check_single(samples, mode)
     launches = plan.launches(samples, wavelet.dec_len, mode, level, start_level, tile, False)
     lengths = plan.lengths(samples, wavelet.dec_len, mode, level, start_level)
-    outside = boundary.PERIODIC if mode in modwt_boundary.ROUND else boundary.code(mode)
+    outside = boundary.PERIODIC if mode in boundary.ROUND else boundary.code(mode)
     constants = outside, launching.analysis_filters(wavelet, x.dtype, 2**0.5)
     outputs = [*lengths, *(launch.rest for launch in launches)]
     return launching.analysing(entries.MODWT_FORWARD, x, analysis, launches, outputs, constants, peak)
@@ -48,7 +48,7 @@ def synthesising(
     shape = samples, wavelet.rec_len, mode, level, start_level
     if not isinstance(pyramid, launching.Packed):
         arrays, lengths = pyramid.coefficients, plan.lengths(*shape)
-        deepest = modwt_boundary.length(*shape)
+        deepest = boundary.modwt_length(*shape)
         pyramid = launching.checked(arrays, pyramid, [(len(arrays[0]), n) for n in (deepest, *reversed(lengths))])
     taps = synthesis_taps(wavelet, pyramid.coefficients[0].dtype)
     launches = plan.launches(*shape, tile, True)

@@ -148,25 +148,26 @@ def formats() -> Cases:
 def plot() -> Cases:
     """Figures: the same data give the same file."""
     import wavefilt
-    from wavefilt import plot
+    from wavefilt.plotting import PlotOptions, figure, plot_denoising
 
     def draw(make: Callable[[], Written], kind: str, **options: Any) -> Any:
         source, layout = make()
         before = wavefilt.read(source, **layout)
         after = before.denoise(backend="pywavelets", **options)
-        plot.plot_denoising(before, after, f"p.{kind}", dpi=60)
+        plot_denoising(before, after, f"p.{kind}", dpi=60)
         return contents(f"p.{kind}")
 
     def labels(make: Callable[[], Written]) -> Any:
         before = wavefilt.read(make()[0])
-        return [(axes.get_label(), axes.get_title()) for axes in plot.draw(before, before.denoise()).axes]
+        drawn = figure.draw(before, before.denoise(), PlotOptions())
+        return [(axes.get_label(), axes.get_title()) for axes in drawn.axes]
 
     some = {name: files()[name] for name in ("ascii-column", "npy-c8", "ascii-gaps")}
     yield from sweep("draw", draw, make=some, kind=["png"], rule=["bayes", 7.5])
     yield from sweep("kind", draw, make={"npy": files()["npy-f4"]}, kind=["pdf", "svg", "gif"])
     yield from sweep("section", draw, make=some, kind=["png"], two_dimensional=[True], wavelet=["haar"])
     yield from sweep("labels", labels, make={name: files()[name] for name in ("npy-f4", "npz")})
-    yield from sweep("type", plot.file_type, path=["a.png", "b/c.PDF", "d", "e.jpg"])
+    yield from sweep("type", figure.file_type, path=["a.png", "b/c.PDF", "d", "e.jpg"])
 
 
 @area

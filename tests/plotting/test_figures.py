@@ -16,7 +16,7 @@ matplotlib = pytest.importorskip("matplotlib")
 
 RANDOM = np.random.default_rng(8)
 OFFSETS = [10.0 + 5 * i for i in range(24)]
-TRACES = ("before", "after", "removed")
+TRACES = ("before", "after", "residual")
 GATHER = 0.2 * RANDOM.standard_normal((6, 600)) + np.sin(np.linspace(0, 40, 600)) * np.exp(-np.linspace(0, 3, 600))
 MIDNIGHT = np.datetime64("2017-01-01", "ns")
 
@@ -49,7 +49,7 @@ def texts(artist):
 
 
 def labels(axis):
-    axis.axes.figure.draw_without_rendering()
+    axis.axes.figure.canvas.figure.draw_without_rendering()
     return [label.get_text() for label in axis.get_ticklabels()]
 
 
@@ -75,7 +75,7 @@ def gather():
     ("panels", "found"),
     [
         ("before", {"before"}),
-        (["removed", "after"], {"after", "removed"}),
+        (["residual", "after"], {"after", "residual"}),
         ("spectra", {"spectra"}),
         ("levels,before", {"before", "energies", "thresholds"}),
         ("spectrograms", {"spectrogram before", "spectrogram after", "decibels"}),
@@ -91,7 +91,7 @@ def test_a_recording_is_drawn_alone(shot):
     assert set(panels_of(before.plot())) == alone
     figure = after.plot()
     assert set(panels_of(figure)) == {*alone, "energies", "thresholds"}
-    assert "rule bayes" in texts(figure)
+    assert "bayes" in texts(figure)
 
 
 def test_one_scale_for_wiggles_and_a_single_trace(gather):
@@ -102,9 +102,9 @@ def test_one_scale_for_wiggles_and_a_single_trace(gather):
     assert len({(single[name].get_xlim(), single[name].get_ylim()) for name in TRACES}) == 1
     np.testing.assert_array_equal(single["before"].lines[0].get_ydata(), GATHER[0])
     for index in range(len(before.traces)):
-        noisy, clean, removed = (panels[name].lines[index].get_xdata() - index for name in TRACES)
+        noisy, clean, residual = (panels[name].lines[index].get_xdata() - index for name in TRACES)
         inside = np.abs(noisy) < 1.5  # what goes further is cut
-        np.testing.assert_allclose((noisy - clean)[inside], removed[inside], atol=1e-9)
+        np.testing.assert_allclose((noisy - clean)[inside], residual[inside], atol=1e-9)
         assert 0.8 < np.abs(noisy).max() < 1.7
 
 
@@ -112,9 +112,9 @@ def test_one_scale_for_images():
     panels = drawn(recording(np.tile(GATHER, (11, 1))))
     images = [panels[name].images[0] for name in TRACES]
     assert {image.get_clim() for image in images} == {(-1, 1)}
-    before, after, removed = (np.asarray(image.get_array()) for image in images)
+    before, after, residual = (np.asarray(image.get_array()) for image in images)
     assert before.shape[1] == 66
-    np.testing.assert_allclose(before - after, removed, atol=1e-9)
+    np.testing.assert_allclose(before - after, residual, atol=1e-9)
 
 
 def test_spectrograms_and_spectra_show_a_tone_at_its_frequency(gather):
@@ -201,9 +201,9 @@ def test_tpow_multiplies_by_a_power_of_time():
 @pytest.mark.parametrize("gain", ["agc:0.1", "tpow:2"])
 def test_all_panels_have_the_gain_of_the_samples_before(shot, gain):
     before, after = shot
-    panels = panels_of(before.plot(after, gain=gain, clip=100, panels="before,after,removed,spectra"))
-    noisy, clean, removed = (panels[name].lines[3].get_xdata() - 3 for name in TRACES)
-    np.testing.assert_allclose(noisy - clean, removed, atol=1e-9)
+    panels = panels_of(before.plot(after, gain=gain, clip=100, panels="before,after,residual,spectra"))
+    noisy, clean, residual = (panels[name].lines[3].get_xdata() - 3 for name in TRACES)
+    np.testing.assert_allclose(noisy - clean, residual, atol=1e-9)
     centred = before.samples[3] - before.samples[3].mean()
     expected = amplified(centred, gain, 0.001)
     np.testing.assert_allclose(noisy, expected / np.abs(expected - expected.mean()).max(), atol=0.02)
@@ -252,7 +252,7 @@ def test_display_follows_the_number_of_traces(rows, display, found):
 def test_a_density_has_a_colour_bar_with_its_unit(shot):
     figure = shot[0].plot(shot[1], display="density", gain="agc:0.1", clip=98, panels="before")
     figure.draw_without_rendering()
-    (bar,) = [axes for axes in figure.findobj(type(figure.axes[0])) if "98 %" in axes.get_ylabel()]
+    (bar,) = [axes for axes in figure.findobj(type(figure.axes[0])) if "98th" in axes.get_ylabel()]
     assert bar.get_ylim() == (-1, 1)
     assert "AGC 0.1 s" in bar.get_ylabel()
 
@@ -271,7 +271,7 @@ def test_few_traces_lie_horizontally_with_ids_and_their_scales():
         swings = [np.abs(line.get_ydata() - row).max() for row, line in enumerate(axes.lines)]
         assert max(swings) < 0.5  # none reaches into another row
         assert name != "before" or min(swings) > 0.4
-    assert "2017-01-01 00:00:00" in panels["removed"].get_xlabel()
+    assert "2017-01-01 00:00:00" in panels["residual"].get_xlabel()
 
 
 # ----------------------------------------------------------------------------------------------------------- places
@@ -326,8 +326,8 @@ def test_traces_of_an_id_are_one_line_with_its_gaps_at_their_times():
     np.testing.assert_allclose(found, 86390 + np.array([0, 2.99, 5, 7.99, 12, 14.99]))
     assert np.flatnonzero(~inside).tolist() == [300, 601]
     assert panels["before"].get_xlim() == (86390, 86405)
-    assert panels["removed"].get_xlabel() == "UTC, from 2017-01-01 23:59:50"
-    assert labels(panels["removed"].xaxis) == ["23:59:50", "23:59:55", "01-02 00:00:00", "00:00:05"]
+    assert panels["residual"].get_xlabel() == "UTC, from 2017-01-01 23:59:50"
+    assert labels(panels["residual"].xaxis) == ["23:59:50", "23:59:55", "01-02 00:00:00", "00:00:05"]
 
 
 def test_rows_have_ids_and_utc():
@@ -339,7 +339,7 @@ def test_rows_have_ids_and_utc():
     assert labels(downwards.xaxis) == ["A", "B"]
     assert downwards.get_ylim() == (58, 50)
     assert downwards.lines[1].get_ydata()[0] == 51.5
-    for label in (panels["removed"].get_xlabel(), downwards.get_ylabel()):
+    for label in (panels["residual"].get_xlabel(), downwards.get_ylabel()):
         assert label.startswith("UTC, from 2017-01-01 00:00:50")
 
 
@@ -412,7 +412,7 @@ def test_odd_inputs_are_drawn(name, tmp_path):
 def test_unknown_intervals_and_given_thresholds():
     figure = recording(GATHER[:2], None).plot(recording(GATHER[:2], None).denoise(rule=0.25))
     panels = panels_of(figure)
-    assert panels["removed"].get_xlabel() == "time (samples)"
+    assert panels["residual"].get_xlabel().startswith("time (samples)")
     assert "cycles/sample" in panels["spectra"].get_xlabel()
     assert "0.25" in texts(figure)
 
@@ -434,7 +434,7 @@ def test_long_traces_are_drawn_by_their_extremes():
     assert len(line.get_xdata()) < 10_000
     assert line.get_ydata().max() == 50
     assert line.get_xdata()[np.argmax(line.get_ydata())] == pytest.approx(1_234_567 * 0.002, rel=1e-3)
-    assert panels["removed"].lines[0].get_ydata().max() == 25
+    assert panels["residual"].lines[0].get_ydata().max() == 25
 
 
 # ------------------------------------------------------------------------------------------------------------ files
@@ -463,7 +463,7 @@ def test_text_of_an_svg_is_text_and_the_same_data_give_the_same_file(tmp_path):
     text = (tmp_path / "a.svg").read_text()
     assert text == (tmp_path / "b.svg").read_text()
     for words in ("trace 2", "time (s)", "frequency (Hz)"):
-        assert f">{words}</text>" in text
+        assert re.search(f">{re.escape(words)}[^<]*</text>", text)
     assert "<image" not in text
 
 
@@ -490,8 +490,8 @@ def test_recordings_that_cannot_be_drawn_are_refused(monkeypatch):
         recording(GATHER).plot(recording(GATHER[:5]))
     with pytest.raises(ValueError, match="no samples"):
         recording([]).plot()
-    with pytest.raises(ValueError, match="removed"):
-        noise(2).plot(panels="before,removed")
+    with pytest.raises(ValueError, match="residual"):
+        noise(2).plot(panels="before,residual")
     with pytest.raises(ValueError, match="interval"):
         noise(3, interval=None).plot(gain="agc:1")
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)

@@ -17,6 +17,7 @@ from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
 from tornado.websocket import websocket_connect
 
 import wavefilt
+from tests.plotting.test_viewer import less_mean
 from tests.support.browser import Tab, browser, program, serving
 from tests.support.checkout import SAMPLES, run, run_cli
 
@@ -106,16 +107,12 @@ def test_a_port_in_use_is_one_line(capsys):
 # --------------------------------------------------------------------------------------------------- in the browser
 
 
-def less_mean(rows, before):
-    return rows - before.mean(axis=1, keepdims=True)
-
-
 @CHROMIUM
 def test_every_control_changes_the_picture_as_denoise_does(folder, tab):
     recording = wavefilt.read(folder / "shot.dat")
     before = recording.samples.astype(np.float32)
     tab.press("one for all")
-    tab.until_image("removed", "Math.max(...values) > 6")
+    tab.until_image("residual", "Math.max(...values) > 6")
     np.testing.assert_allclose(tab.image("before"), less_mean(before, before), rtol=1e-4, atol=1e-3)
     options = {}
     for label, value, words, option in CHOSEN:
@@ -123,17 +120,17 @@ def test_every_control_changes_the_picture_as_denoise_does(folder, tab):
         tab.says(words)
         options |= option
     expected = recording.denoise(**options).samples
-    tab.until_image("removed", f"Math.abs(values[0] - {(before - expected).flat[0]}) < 1e-3")
+    tab.until_image("residual", f"Math.abs(values[0] - {(before - expected).flat[0]}) < 1e-3")
     np.testing.assert_allclose(tab.image("after"), less_mean(expected, before), rtol=1e-4, atol=1e-3)
-    np.testing.assert_allclose(tab.image("removed"), before - expected, rtol=1e-4, atol=1e-3)
+    np.testing.assert_allclose(tab.image("residual"), before - expected, rtol=1e-4, atol=1e-3)
     tab.tick()
     tab.says("two_dimensional=True")
-    removed = before - recording.denoise(**options, two_dimensional=True).samples
-    tab.until_image("removed", f"Math.abs(values[0] - {removed.flat[0]}) < 1e-3")
-    np.testing.assert_allclose(tab.image("removed"), removed, rtol=1e-4, atol=1e-3)
+    residual = before - recording.denoise(**options, two_dimensional=True).samples
+    tab.until_image("residual", f"Math.abs(values[0] - {residual.flat[0]}) < 1e-3")
+    np.testing.assert_allclose(tab.image("residual"), residual, rtol=1e-4, atol=1e-3)
     tab.tick()
     tab.page.until("!labelled('textarea', 'Python').value.includes('two_dim')")
-    tab.until_image("removed", f"Math.abs(values[0] - {(before - expected).flat[0]}) < 1e-3")
+    tab.until_image("residual", f"Math.abs(values[0] - {(before - expected).flat[0]}) < 1e-3")
 
 
 @CHROMIUM

@@ -32,6 +32,7 @@ class Page:
         """Set widgets by the first word of their labels."""
         for name, value in values.items():
             (widget,) = [widget for label, widget in self.widgets.items() if label.startswith(name)]
+            value = widget.options[value] if isinstance(widget, pn.widgets.Select) else value
             with param.edit_constant(widget):
                 widget.param.update({"value": value} | ({"value_throttled": value} if name == "Gain" else {}))
 
@@ -80,7 +81,7 @@ def close(found, expected):
 def shows(page, before, after):
     """Check the three images, in the units of the data, to the accuracy of single precision."""
     expected = (less_mean(before, before), less_mean(after, before), before - after)
-    for panel, rows in zip(("before", "after", "removed"), expected, strict=True):
+    for panel, rows in zip(("before", "after", "residual"), expected, strict=True):
         close(page.image(panel), rows)
 
 
@@ -110,7 +111,7 @@ CHANGES = [
     ("Transform", "dwt", {"transform": "dwt"}),
     ("Cycle spinning", "1", {"spins": 1}),
     ("Wavelet", "db2", {"wavelet": "db2"}),
-    ("Two dimensions", True, {"two_dimensional": True}),
+    ("Section", True, {"two_dimensional": True}),
 ]
 
 
@@ -119,6 +120,7 @@ def test_every_change_is_drawn(page, path):
     shows(page, recording.samples, recording.denoise(**chosen).samples)
     selects = [label for label, widget in page.widgets.items() if isinstance(widget, pn.widgets.Select)]
     assert all(any(label.startswith(name) for name, _, _ in CHANGES) for label in selects)
+    assert None not in [page.widgets[label].value for label in selects]  # Panel shows it as nothing
     for label, value, options in CHANGES:
         page.choose(**{label: value})
         chosen |= options
@@ -127,7 +129,7 @@ def test_every_change_is_drawn(page, path):
         shows(page, recording.samples, expected)
 
 
-def test_options_that_make_no_sense_are_said_and_the_picture_stays(page):
+def test_invalid_options_show_a_message_and_the_plots_do_not_change(page):
     for word, label, value in (
         ("above the maximum", "Levels", "12"),
         ("posterior", "Threshold function", "median"),
@@ -187,12 +189,19 @@ def data(kind):
     if kind == "stream":
         obspy = pytest.importorskip("obspy")
         return x, obspy.Stream([obspy.Trace(row.copy(), {"delta": 0.002}) for row in x]), "stream", None
+    if kind == "table":
+        return x, pytest.importorskip("pandas").DataFrame(x.T), "x", 0.002
+    if kind == "patch":
+        coordinates = {"distance": np.arange(6), "time": np.arange(512) * 0.002}
+        return x, pytest.importorskip("dascore").Patch(x, dims=("distance", "time"), coords=coordinates), "patch", None
     xarray = pytest.importorskip("xarray")
     found = xarray.DataArray(x, dims=("trace", "time")).assign_coords(time=np.arange(512) * 0.002)
     return x, found if kind == "labelled" else found.rename(time="x"), "x", None
 
 
-@pytest.mark.parametrize("kind", ["array", "large", "trace", "recording", "stream", "labelled", "other labels"])
+@pytest.mark.parametrize(
+    "kind", ["array", "large", "trace", "recording", "stream", "labelled", "other labels", "table", "patch"]
+)
 @pytest.mark.parametrize(
     "choice",
     [{"sigma": ("seconds", 0.05, 0.4), "rule": "sure", "level": 2}, CHOICES["section"]],
@@ -205,8 +214,9 @@ def test_the_lines_of_other_data_give_what_is_shown(kind, choice):
     page = Page(given, interval=interval, **choice)
     found = executed(page.python, **{name: given})["denoised"]
     shown = page.viewer.denoised.samples
-    rows = getattr(found, "samples", found) if kind != "stream" else [trace.data for trace in found]
-    close(np.asarray(rows).reshape(x.shape), shown.reshape(x.shape))
+    rows = {"recording": "samples", "patch": "data"}.get(kind)
+    rows = getattr(found, rows) if rows else [trace.data for trace in found] if kind == "stream" else found
+    close(np.asarray(rows.T if kind == "table" else rows).reshape(x.shape), shown.reshape(x.shape))
     assert np.abs(shown - x).max() > 1e-3
     assert "Command" not in page.widgets
     assert ("numba" in page.python) == (kind == "large")
@@ -219,7 +229,8 @@ REFUSED = {
     "an interval of a file": (ValueError, lambda: SAMPLE, {"interval": 0.1}),
     "a level": (ValueError, lambda: np.ones((2, 100)), {"level": 9}),
     "a missing file": (OSError, lambda: "no.dat", {}),
-    "a table": (TypeError, lambda: pytest.importorskip("pandas").DataFrame({"a": [1.0]}), {}),
+    "a table": (TypeError, lambda: pytest.importorskip("pandas").DataFrame({"a": ["text"]}), {}),
+    "a Dataset": (TypeError, lambda: pytest.importorskip("xarray").Dataset(), {}),
 }
 
 
@@ -240,7 +251,7 @@ def test_the_band_pass_is_shown_instead_and_not_saved(tmp_path):
     expected = executed(page.python, x=x)["filtered"] - np.nanmean(x, axis=1, keepdims=True)
     close(page.image("after"), np.where(np.isnan(x), np.nan, expected))
     page.choose(Shown="A: wavelets")
-    close(page.image("removed"), x - page.viewer.denoised.samples)
+    close(page.image("residual"), x - page.viewer.denoised.samples)
     assert not page.widgets["Save out.npy"].disabled
     short = Page(x[:, :20], interval=0.004)
     short.choose(Shown="B: band-pass")
@@ -259,7 +270,7 @@ def test_the_band_pass_is_that_of_obspy():
 
 def test_the_trust_report_is_that_of_the_result(page, path):
     recording = wavefilt.read(path)
-    page.press("Is signal in what was removed?")
+    page.press("Does the residual contain signal?")
     shown = " ".join(str(pane.object) for pane in page.viewer.__panel__().select(pn.pane.HTML))
     assert recording.denoise(level=3, backend="pywavelets").trust(recording).summary() in shown
 
@@ -289,7 +300,7 @@ def test_wiggles_are_the_samples_of_the_result(page, path):
     for panel, rows in (
         ("before", less_mean(before, before)),
         ("after", less_mean(after, before)),
-        ("removed", before - after),
+        ("residual", before - after),
     ):
         across, time = page.wiggles(panel)
         np.testing.assert_allclose(across, numbers + np.clip(0.7 * rows / scale, -1.5, 1.5), atol=0.05)

@@ -1,0 +1,269 @@
+"""The traces of the containers that `wavefilt.compare`, `tune`, `estimate_sigma` and `view` accept."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wavefilt import arrays
+from wavefilt.arrays import Array, Mask
+from wavefilt.backends import registry
+from wavefilt.errors import NonFiniteSample
+from wavefilt.options import Clock, NoiseForm, to_argv, to_call
+from wavefilt.recording import Recording
+
+if TYPE_CHECKING:
+    from obspy import Stream, Trace
+
+
+@dataclass(frozen=True)
+class Container:
+    """The traces of an object in host memory, and the calls that denoise the object.
+
+    Attributes
+    ----------
+    rows : ndarray
+        Shape (traces, samples), or (sections, traces, samples), in the dtype of computation; NaN in gaps.
+    recording : Recording
+        All traces, with their sampling intervals, ids and times; of a recording itself.
+    sigmas : tuple
+        The option ``sigma`` of each trace or section, in samples.
+    shape : tuple of int
+        The shape of one number per trace.
+    function, arguments : str, tuple of str
+        Python for the function that denoises the object, and its arguments before the options.
+    words : tuple of str
+        Arguments after the options, for traces and for a section.
+    samples, imports : str
+        Python for the samples as an array (traces, samples), and the import that it needs.
+    counted : bool
+        Whether the function takes noise windows in samples instead of seconds.
+    file : tuple of str
+        Arguments of `wavefilt denoise` for the file and its layout; empty for objects.
+    """
+
+    rows: Array
+    recording: Recording
+    sigmas: tuple[NoiseForm, ...]
+    shape: tuple[int, ...]
+    function: str
+    arguments: tuple[str, ...] = ()
+    words: tuple[str, str] = ("", "")
+    samples: str = "x"
+    imports: str = "import wavefilt"
+    counted: bool = False
+    file: tuple[str, ...] = ()
+
+    @property
+    def dimensions(self) -> int:
+        """1 for traces, 2 for sections."""
+        return self.rows.ndim - 1
+
+    @property
+    def traces(self) -> Array:
+        """All traces, also those of sections, shape (traces, samples)."""
+        return self.rows.reshape(-1, self.rows.shape[-1])
+
+    @cached_property
+    def live(self) -> Mask:
+        """Whether the samples of each of the `traces` differ."""
+        return ~arrays.constant(self.traces, gaps=True)
+
+    @property
+    def interval(self) -> float | None:
+        """Seconds between samples; None where traces have no interval, or different ones."""
+        known = set(self.recording.intervals)
+        return known.pop() if len(known) == 1 else None
+
+    @property
+    def name(self) -> str:
+        """The name of the file or variable."""
+        return os.path.basename(self.recording.source) or "array"
+
+    def checked(self) -> Container:
+        """Return itself. Raises TypeError for complex samples, and NonFiniteSample for infinite ones."""
+        if self.rows.dtype.kind == "c":
+            raise TypeError("noise is estimated here for real samples only: take x.real or x.imag")
+        infinite = np.argwhere(np.isinf(self.traces))
+        if len(infinite):
+            trace, sample = infinite[0].tolist()
+            raise NonFiniteSample(trace, sample, "; replace it, or set it to NaN to have it treated as a gap")
+        return self
+
+    def python(self, options: Mapping[str, Any]) -> str:
+        """Return the call that denoises with these options; ``two_dimensional`` is by default as in `rows`."""
+        options = dict(options)
+        section = bool(options.pop("two_dimensional", self.dimensions == 2))
+        if self.counted and self.interval and "sigma" in options:
+            options["sigma"] = self.recording.clock(0).in_samples(options["sigma"])
+        words = [*self.arguments, to_call(options), self.words[section]]
+        return f"{self.function}({', '.join(filter(None, words))})"
+
+    def command(self, options: Mapping[str, Any], target: str | None = None) -> str:
+        """Return the command that denoises the file with these options and writes to ``target``; "" for objects."""
+        words = ["wavefilt", "denoise", *self.file, *(["-o", target] if target else [])]
+        interval = self.interval or (1.0 if "--dt" in self.file else None)
+        return shlex.join(words + to_argv(options, interval)) if self.file else ""
+
+
+def traces_of(
+    x: Any,
+    sigma: NoiseForm = "level",
+    axis: int = -1,
+    axes: tuple[int, int] | None = None,
+    interval: float | None = None,
+) -> Container:
+    """Return the traces of an array of any library, a pandas, xarray, DASCore or ObsPy object, a recording or a file.
+
+    Samples are along ``axis``, sections along ``axes``, with their traces along the second; those of pandas are along
+    the index, those of xarray and DASCore along "time", or along ``axis`` without it. For streams and recordings,
+    any ``axes`` make a section. ``interval`` is that of an array, in seconds.
+
+    Raises TypeError and ValueError as `wavefilt.denoise`, and as `wavefilt.read` for a path; ValueError for an
+    interval that is not a positive number, or that is given for an object that has its own.
+    """
+    kind = "wavefilt.Recording" if isinstance(x, Recording) else arrays.kind_of(x)
+    if axes is not None and axis != -1:
+        raise ValueError("give one of `axis` and `axes`")
+    if axes is not None and np.shape(axes) != (2,):
+        raise ValueError(f"`axes` must be a pair of axes, not {axes!r}")
+    if interval is not None:
+        if not (isinstance(interval, int | float) and 0 < interval < float("inf")):
+            raise ValueError(f"`interval` must be a positive number of seconds, not {interval!r}")
+        if kind and not kind.startswith("pandas."):
+            raise ValueError(f"`interval` is for arrays; a {kind} has its own")
+    if kind == "path":
+        return _of_path(os.fsdecode(x), sigma, axes)
+    if kind == "wavefilt.Recording":
+        return of_recording(x, sigma, axes)
+    if kind in ("obspy.Stream", "obspy.Trace"):
+        return _of_stream(x, sigma, axes)
+    if kind in ("xarray.DataArray", "dascore.Patch"):
+        return _of_coordinates(x, kind, sigma, axis, axes)
+    words = ("" if axis == -1 else f"axis={axis}", f"axes={axes or (-2, -1)}")
+    if kind in ("pandas.DataFrame", "pandas.Series"):
+        samples, along = arrays.take_pandas(x, axis, axes).samples.original, (0,) if axes is None else axes
+        words, python = ("", f"axes={axes or (1, 0)}"), "x.to_numpy().T"
+    else:
+        arrays.refuse_kinds(x[0] if isinstance(x, list | tuple) and len(x) else x, arrays.INSTEAD)
+        samples, along, python = x, (axis,) if axes is None else axes, "x"
+    call: dict[str, Any] = {
+        "function": "wavefilt.denoise",
+        "arguments": ("x",),
+        "words": words,
+        "samples": python,
+        "counted": True,
+    }
+    return _of_array(samples, along, sigma, interval, "npy", **call)
+
+
+def of_recording(
+    recording: Recording,
+    sigma: NoiseForm = "level",
+    axes: tuple[int, int] | None = None,
+    sigmas: Sequence[NoiseForm] | None = None,
+    **call: Any,
+) -> Container:
+    """Return the traces of a recording, with ``sigmas`` if they are in samples already.
+
+    Raises ValueError for a section of traces of several lengths.
+    """
+    if axes is not None and len({len(trace) for trace in recording.traces}) > 1:
+        raise ValueError(f"{recording.source}: a section needs traces of one length")
+    if sigmas is None:
+        sigmas = [recording.clock(i).in_samples(sigma) for i in range(len(recording.traces))]
+    rows = recording.rows() if len(recording.traces) else np.empty((0, 0))
+    name = f"wavefilt.read({recording.source!r})" if recording.source else "recording"
+    call = {"function": f"{name}.denoise", "samples": f"{name}.samples", "words": ("", "two_dimensional=True")} | call
+    if axes is not None:
+        rows, sigmas = rows[None], sigmas[:1]
+    return Container(rows, recording, tuple(sigmas), (len(recording.traces),), **call)
+
+
+def of_file(path: str, recording: Recording, layout: Mapping[str, Any], **more: Any) -> Container:
+    """Return the traces of a recording that was read with these options of `wavefilt.read`."""
+    given = {name: value for name, value in layout.items() if value is not None}
+    words = [path]
+    for name, value in given.items():
+        words += [f"--{name}", ",".join(map(str, value)) if isinstance(value, tuple) else str(value)]
+    name = f"wavefilt.read({', '.join([repr(path), *(f'{name}={value!r}' for name, value in given.items())])})"
+    return of_recording(recording, function=f"{name}.denoise", samples=f"{name}.samples", file=tuple(words), **more)
+
+
+def _of_path(path: str, sigma: NoiseForm, axes: tuple[int, int] | None) -> Container:
+    from wavefilt.io import read
+
+    return of_file(path, read(path), {}, sigma=sigma, axes=axes)
+
+
+def _of_array(
+    x: Any, along: tuple[int, ...], sigma: NoiseForm, interval: float | None, format: str, name: str = "", **call: Any
+) -> Container:
+    """Return the traces along one axis of an array, or the sections along two."""
+    home: Any = registry.home(x)
+    if home is None:
+        taken = arrays.take(x, *along)
+        rows, shape = taken.rows, taken.original.shape
+    else:
+        rows, shape = home.to_host(home.take(x, *along).rows), tuple(x.shape)
+    batch = np.delete(shape, [axis % len(shape) for axis in along]).tolist()
+    traces = rows.reshape(-1, rows.shape[-1])
+    recording = Recording(traces, (interval,) * len(traces), format, None, name)
+    return Container(rows, recording, (sigma,) * len(rows), (*batch, *rows.shape[1:-1]), **call)
+
+
+def _of_coordinates(x: Any, kind: str, sigma: NoiseForm, axis: int, axes: tuple[int, int] | None) -> Container:
+    """Return the traces of a DataArray or a Patch, with the interval of the coordinate along them."""
+    dims = [*x.dims]
+    time = dims[axes[1]] if axes else "time" if "time" in dims else dims[axis]
+    others = [dim for dim in dims if dim != time]
+    if kind == "dascore.Patch":
+        name, samples, values, coordinate = "patch", np.asarray(x.data), "patch.data", x.get_coord(time).values
+    else:
+        name, samples, values = "x", x.values, "x.values"
+        coordinate = x[time].values if time in x.coords else np.array([])
+    along = (dims.index(time),) if axes is None else axes
+    first = dims[axes[0]] if axes else others[-1] if others else time
+    clock = Clock.of_coordinate(coordinate, str(time))
+    return _of_array(
+        samples,
+        along,
+        clock.in_samples(sigma),
+        clock.interval,
+        kind.partition(".")[0],
+        str(getattr(x, "name", "") or ""),
+        function=f"{name}.wavefilt.denoise",
+        words=("" if time == "time" else f"dim={time!r}", f"dim={(time, first)!r}"),
+        samples=values if dims.index(time) == len(dims) - 1 else f"np.moveaxis({values}, {dims.index(time)}, -1)",
+        imports=f"import wavefilt.{kind.partition('.')[0]}",
+    )
+
+
+def _of_stream(x: Stream | Trace, sigma: NoiseForm, axes: tuple[int, int] | None) -> Container:
+    from wavefilt.obspy import noise_in_samples
+
+    stream = [x] if arrays.kind_of(x) == "obspy.Trace" else list(x)
+    traces = [trace for trace in stream if len(trace.data)]
+    recording = Recording(
+        [trace.data for trace in traces],
+        tuple(float(trace.stats.delta) for trace in traces),
+        "obspy",
+        None,
+        ids=tuple(trace.id for trace in traces),
+        starts=tuple(np.datetime64(trace.stats.starttime.ns, "ns") for trace in traces),
+    )
+    return of_recording(
+        recording,
+        axes=axes,
+        sigmas=[noise_in_samples(sigma, trace) for trace in traces],
+        function="wavefilt.obspy.denoise",
+        arguments=("stream",),
+        samples="[trace.data for trace in stream]",
+        imports="import wavefilt.obspy",
+    )

@@ -1,0 +1,292 @@
+"""The figures of the viewer, by Bokeh: traces before, after and the residual; spectra, thresholds and spectrograms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from bokeh import models
+from bokeh.events import RangesUpdate, SelectionGeometry
+from bokeh.palettes import Magma256, RdBu11, interp_palette
+from bokeh.plotting import figure
+from panel.io import hold
+
+from wavefilt.arrays import Array
+from wavefilt.containers import Container
+from wavefilt.engine import Outcome
+
+from . import data
+
+FEW = 3
+"""Most traces that are drawn horizontally, with the figures below each other."""
+PALETTE = tuple(interp_palette(RdBu11, 255))
+"""Blue to red through white: colour-blind readers can distinguish the signs."""
+PHONE = """
+@media (pointer: coarse) { .bk-events { touch-action: pan-y !important } }
+@media (max-width: 600px) { :host { height: 340px !important } }
+"""
+"""On a phone, a finger that moves up and down scrolls the page, and figures are lower."""
+IMAGE = ("image", "x", "y", "dw", "dh")
+"""Columns of the data of an image: values, a corner, and its size."""
+
+
+def _empty(name: str, *columns: str) -> models.ColumnDataSource:
+    return models.ColumnDataSource({column: [] for column in columns}, name=name)
+
+
+class SectionFigures:
+    """Three figures of traces as an image or as wiggles, drawn again in finer detail when a part is zoomed.
+
+    ``on_window(first, last)`` is called with the samples of a window that the user drags.
+    """
+
+    def __init__(self, traces: Container, on_window: Callable[[int, int], None]) -> None:
+        self.traces, self.section, self.on_window = traces, data.SectionImages(traces.rows), on_window
+        self.step = traces.interval or 1.0
+        count, samples = traces.rows.shape
+        self.horizontal = count <= FEW
+        self.display, self.together, self.gain = "wiggle" if self.horizontal else "density", False, 1.0
+        self.view = data.visible(traces.rows, (0, count), (0, samples))
+        ends = -0.5 * self.step, (samples - 0.5) * self.step
+        self.time_range = models.Range1d(*(ends if self.horizontal else ends[::-1]))  # to the right, or downwards
+        self.trace_range = models.Range1d(-1.0, count) if count > 1 else models.Range1d(*self._amplitudes())
+        self.mapper = models.LinearColorMapper(palette=PALETTE, low=-1, high=1, nan_color=data.GAP_COLOR)
+        self.images = {part: _empty(f"image-{part}", *IMAGE) for part in data.PARTS}
+        self.lines = {part: _empty(f"line-{part}", "x", "y") for part in data.PARTS}
+        self.areas = {part: _empty(f"area-{part}", "x", "y") for part in data.PARTS}
+        self.windows = [
+            models.BoxAnnotation(fill_color=data.SIGMA_COLOR, fill_alpha=0.2, visible=False) for _ in data.PARTS
+        ]
+        self.figures = [self._figure(part, window) for part, window in zip(data.PARTS, self.windows, strict=True)]
+        self.figures[0].on_event(RangesUpdate, self._zoomed)
+
+    def show(self, after: Array) -> None:
+        """Draw these denoised traces and the residual."""
+        self.section.after = after.real
+        self.draw("after", "residual")
+
+    def style(self, display: str, together: bool, gain: float) -> None:
+        """Draw traces as "density" or "wiggle", each on its own scale or all ``together``, amplified by ``gain``."""
+        colors_only = display == self.display == "density" and together == self.together
+        self.display, self.together, self.gain = display, together, gain
+        self.draw(*(() if colors_only else data.PARTS))
+
+    def mark(self, window: tuple[int, int] | None) -> None:
+        """Show the noise window between these samples, or none."""
+        for box in self.windows:
+            box.visible = window is not None
+            if window is not None:
+                low, high = ((sample - 0.5) * self.step for sample in window)
+                box.update(**({"left": low, "right": high} if self.horizontal else {"bottom": low, "top": high}))
+
+    def draw(self, *parts: str) -> None:
+        """Send the visible section of some parts, and the limits of the colours."""
+        high = (self.section.scales(True)[0] if self.together else 1.0) / self.gain
+        self.mapper.update(low=-high, high=high)
+        with hold():  # one message, so that the browser draws each figure once
+            for part in parts:
+                if self.display == "density":
+                    self.images[part].data = self._image(part)
+                    self.lines[part].data = self.areas[part].data = {"x": [], "y": []}
+                else:
+                    line, area = self.section.wiggles(part, self.view, self.together, self.gain)
+                    self.images[part].data = {column: [] for column in IMAGE}
+                    self.lines[part].data, self.areas[part].data = self._points(*line), self._points(*area)
+
+    def scale_text(self) -> str:
+        """Return the amplitude of full colour or of the width of a wiggle, in words."""
+        if len(self.traces.rows) == 1:
+            return "amplitude in data units"
+        if self.together:
+            return f"all traces on one scale: ±{self.section.scales(True)[0] / self.gain:.3g} data units"
+        clipped = "clipped at" if self.display == "density" else "scaled by"
+        percentile = f"each trace {clipped} the {data.CLIP['density']:g}th percentile of the input"
+        return percentile + f", divided by {self.gain:g}" * (self.gain != 1)
+
+    def _figure(self, part: str, window: models.BoxAnnotation) -> figure:
+        select = models.BoxSelectTool(dimensions="width" if self.horizontal else "height")
+        select.description = "Noise window: drag over samples that contain only noise"
+        zoom, ranges = models.BoxZoomTool(), (self.time_range, self.trace_range)
+        drawn = figure(
+            **dict(zip(("x_range", "y_range") if self.horizontal else ("y_range", "x_range"), ranges, strict=True)),
+            name=part,
+            title=part if part != "residual" else "residual (before − after)",
+            tools=[zoom, select, models.PanTool(), models.WheelZoomTool(), models.ResetTool(), models.SaveTool()],
+            active_drag=zoom,
+            height=200 if self.horizontal else 500,
+            sizing_mode="stretch_width",
+            stylesheets=[PHONE],
+        )
+        drawn.title.text_color = data.COLORS[part]
+        drawn.toolbar.logo = None
+        drawn.grid.visible = False
+        image = drawn.image(*IMAGE, source=self.images[part], color_mapper=self.mapper)
+        drawn.patches("x", "y", source=self.areas[part], color=data.COLORS[part], fill_alpha=0.7, line_width=0)
+        drawn.multi_line("x", "y", source=self.lines[part], color=data.COLORS[part], line_width=0.7)
+        drawn.add_layout(window)
+        time, trace = ("$x", "$y") if self.horizontal else ("$y", "$x")
+        moment = ("time", f"{time}{{0.0000}} s") if self.traces.interval else ("sample", f"{time}{{0}}")
+        tips = [("trace", f"{trace}{{0}}"), moment, ("value", "@image")]
+        drawn.add_tools(models.HoverTool(renderers=[image], tooltips=tips))
+        self._label(drawn)
+        drawn.on_event(SelectionGeometry, self._selected)
+        return drawn
+
+    def _label(self, drawn: figure) -> None:
+        time, trace = (drawn.xaxis, drawn.yaxis) if self.horizontal else (drawn.yaxis, drawn.xaxis)
+        time.axis_label = "time from the first sample (s)" if self.traces.interval else "sample"
+        if len(self.traces.rows) == 1:
+            trace.axis_label = "amplitude (data units)"
+            return
+        trace.axis_label = "trace"
+        trace.ticker = models.BasicTicker(mantissas=[1, 2, 5], min_interval=1)
+        ids = self.traces.recording.ids
+        if ids and len(ids) <= 12:
+            trace.major_label_overrides = dict(enumerate(ids))
+            trace.axis_label = None
+            if not self.horizontal:
+                trace.major_label_orientation = 0.6
+
+    def _amplitudes(self) -> tuple[float, float]:
+        """Return the limits of a single trace, with a margin."""
+        known = self.section.before[np.isfinite(self.section.before)]
+        low, high = (min(float(known.min()), 0.0), max(float(known.max()), 0.0)) if known.size else (-1.0, 1.0)
+        margin = 0.05 * (high - low) or 1.0
+        return low - margin, high + margin
+
+    def _image(self, part: str) -> dict[str, list[Any]]:
+        """Return the data of an image along the axes of the figures."""
+        image, (trace, sample, traces, samples) = self.section.image(part, self.view, self.together)
+        across, along = (trace, traces), (self.step * sample, self.step * samples)
+        (x, dw), (y, dh) = (along, across) if self.horizontal else (across, along)
+        image = np.ascontiguousarray(image.T) if self.horizontal else image
+        return {"image": [image], "x": [x], "y": [y], "dw": [dw], "dh": [dh]}
+
+    def _points(self, traces: Array, samples: Array) -> dict[str, list[Array]]:
+        """Return the points of all lines as one item: the browser indexes items, which is slow for single points."""
+        trace, time = [traces.astype(np.float32)], [(self.step * samples).astype(np.float32)]
+        return {"x": time, "y": trace} if self.horizontal else {"x": trace, "y": time}
+
+    def _selected(self, event: SelectionGeometry) -> None:
+        if event.final and event.geometry["type"] == "rect":
+            low, high = sorted(event.geometry[f"{'x' if self.horizontal else 'y'}{end}"] for end in (0, 1))
+            self.on_window(*(round(float(place) / self.step + 0.5) for place in (low, high)))
+
+    def _zoomed(self, event: RangesUpdate) -> None:
+        """Draw the visible section again, unless all samples are drawn already."""
+        x, y = (event.x0, event.x1), (event.y0, event.y1)
+        traces, time = (y, x) if self.horizontal else (x, y)
+        rows = self.traces.rows
+        if len(rows) == 1:
+            traces = (0.0, 0.0)
+        view = data.visible(rows, traces, (time[0] / self.step, time[1] / self.step))
+        most = data.MOST_TRACES if self.display == "density" else data.WIGGLES
+        if view != self.view and (len(rows) > most or rows.shape[1] > data.MOST_SAMPLES):
+            self.view = view
+            self.draw(*data.PARTS)
+
+
+class DetailFigures:
+    """Figures of mean spectra, of noise and thresholds by level, and of the spectrograms of a trace."""
+
+    def __init__(self, traces: Container) -> None:
+        self.interval, self.rows, recording = traces.interval or 1.0, traces.rows.real, traces.recording
+        self.after = self.rows
+        sample = self.rows[:, :: max(1, self.rows.shape[1] // 1024)].astype(np.float64)
+        energies = np.nansum(sample**2, axis=1)
+        live = np.flatnonzero(recording.live)
+        self.averaged = live[:: math.ceil(len(live) / data.AVERAGED) or 1]
+        self.trace = int(np.argmax(np.where(recording.live, energies, -1)))
+        self.peak = float(np.nanmax(np.abs(sample), initial=0)) or 1.0
+        self.spectra = {part: _empty(f"spectrum-{part}", "frequency", "level") for part in data.PARTS}
+        self.levels = _empty("levels", "band", "sigma", "threshold")
+        self.images = {part: _empty(f"spectrogram-{part}", *IMAGE) for part in data.PARTS}
+        frequency = f"frequency ({'Hz' if traces.interval else 'cycles per sample'})"
+        self.spectra_figure = self._spectra(frequency)
+        self.levels_figure = self._levels()
+        self.spectrogram_figures = self._spectrograms(frequency, "time (s)" if traces.interval else "sample")
+
+    def show(self, after: Array, outcome: Outcome | None) -> None:
+        """Draw the spectra of these denoised traces, and the thresholds of ``outcome``; a band-pass has none."""
+        self.after = after.real
+        if len(self.averaged):
+            spectra = data.mean_spectra(self.rows[self.averaged], self.after[self.averaged], self.peak)
+            largest = float(spectra["before"].max())
+            for part, source in self.spectra.items():
+                level = data.decibels(spectra[part], largest)
+                source.data = {"frequency": np.linspace(0, 0.5 / self.interval, len(level)), "level": level}
+        self.draw_spectrograms(self.trace)
+        sigma, threshold = data.noise_and_thresholds(outcome.estimates if outcome else [])
+        positive = (np.where(values > 0, values, np.nan) for values in (sigma, threshold))  # on a logarithmic axis
+        self.levels.data = dict(
+            zip(("band", "sigma", "threshold"), (np.arange(1.0, len(sigma) + 1), *positive), strict=True)
+        )
+
+    def draw_spectrograms(self, trace: int) -> None:
+        """Draw the spectrograms of this trace."""
+        self.trace = min(max(trace, 0), len(self.rows) - 1)
+        amplitudes = data.spectrograms(self.rows[self.trace], self.after[self.trace], self.peak)
+        largest = float(amplitudes["before"].max())
+        size = {"dw": [self.rows.shape[1] * self.interval], "dh": [0.5 / self.interval]}
+        for part, drawn in zip(data.PARTS, self.spectrogram_figures, strict=True):
+            level = data.decibels(amplitudes[part], largest).astype(np.float32)
+            self.images[part].data = {"image": [level], "x": [0.0], "y": [0.0], **size}
+            drawn.title.text = f"spectrogram {part}, trace {self.trace} (dB)"
+
+    def _spectra(self, frequency: str) -> figure:
+        drawn = _detail("spectra", "mean amplitude spectrum", frequency, "dB below the maximum before")
+        # room for the legend above
+        drawn.x_range, drawn.y_range = models.Range1d(0, 0.5 / self.interval), models.Range1d(-data.RANGE_DB - 5, 14)
+        for part, source in self.spectra.items():
+            drawn.line("frequency", "level", source=source, color=data.COLORS[part], line_width=1.6, legend_label=part)
+        return _with_legend(drawn)
+
+    def _levels(self) -> figure:
+        title, levels = "noise and thresholds by level", self.levels
+        drawn = _detail("thresholds", title, "level (1 = finest)", "data units", y_axis_type="log")
+        drawn.xaxis.ticker.min_interval = 1
+        marks = (
+            ("sigma", data.SIGMA_COLOR, "noise σ", "circle"),
+            ("threshold", data.THRESHOLD_COLOR, "threshold", "square"),
+        )
+        for name, color, label, marker in marks:
+            drawn.line("band", name, line_width=1.6, source=levels, color=color, legend_label=label)
+            drawn.scatter("band", name, size=7, marker=marker, source=levels, color=color, legend_label=label)
+        drawn.add_tools(
+            models.HoverTool(tooltips=[("level", "@band"), ("σ", "@sigma{0.0000}"), ("threshold", "@threshold")])
+        )
+        return _with_legend(drawn)
+
+    def _spectrograms(self, frequency: str, time: str) -> list[figure]:
+        mapper = models.LinearColorMapper(palette=Magma256, low=-data.RANGE_DB, high=0)
+        ranges = {
+            "x_range": models.Range1d(0, self.rows.shape[1] * self.interval),
+            "y_range": models.Range1d(0, 0.5 / self.interval),
+        }
+        figures = []
+        for source in self.images.values():
+            drawn = _detail("spectrogram", "spectrogram", time, frequency, **ranges)
+            image = drawn.image(*IMAGE, source=source, color_mapper=mapper)
+            drawn.add_tools(models.HoverTool(renderers=[image], tooltips=[(frequency, "$y"), ("dB", "@image{0.0}")]))
+            drawn.add_layout(models.ColorBar(color_mapper=mapper, width=8, padding=4), "right")
+            figures.append(drawn)
+        return figures
+
+
+def _detail(name: str, title: str, x: str, y: str, **more: Any) -> figure:
+    tools: dict[str, Any] = {"tools": "xbox_zoom,reset,save", "height": 260, "sizing_mode": "stretch_width"}
+    drawn = figure(name=name, title=title, x_axis_label=x, y_axis_label=y, **tools, **more)
+    drawn.toolbar.logo = None
+    drawn.toolbar.autohide = True
+    return drawn
+
+
+def _with_legend(drawn: figure) -> figure:
+    drawn.legend.orientation = "horizontal"
+    drawn.legend.background_fill_alpha = 0.7
+    drawn.legend.border_line_color = None
+    drawn.legend.padding, drawn.legend.spacing = 2, 14
+    drawn.legend.label_text_font_size = "11px"
+    return drawn

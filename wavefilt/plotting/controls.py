@@ -1,0 +1,169 @@
+"""The widgets of the viewer: options of `wavefilt.denoise`, the display, and a band-pass to compare with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import panel as pn
+
+from wavefilt import transforms
+from wavefilt.arrays import Array
+from wavefilt.containers import Container
+from wavefilt.options import rounded_seconds
+from wavefilt.thresholding.rules import RULES
+from wavefilt.thresholding.shrinkage import FUNCTIONS
+from wavefilt.vocabulary import ESTIMATORS, SCOPES
+from wavefilt.wavelets.filters import names as wavelets
+
+WIDE: dict[str, Any] = {"sizing_mode": "stretch_width"}
+DEFAULT, AUTO, WINDOW = "default", "auto", "noise window"
+"""Words that stand for None, which Panel cannot show, and for a window in samples."""
+GAINS = [0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0]
+CORNERS = 4
+"""Order of the band-pass filter, which ObsPy calls corners."""
+
+
+@dataclass(frozen=True)
+class BandPass:
+    """A Butterworth filter between two frequencies in Hz, run forwards and backwards."""
+
+    low: float
+    high: float
+
+    def filtered(self, traces: Container) -> Array:
+        """Return the filtered rows; gaps are filtered as zeros and stay gaps.
+
+        Raises ValueError for frequencies out of order or beyond the Nyquist frequency, and for traces that are too
+        short.
+        """
+        from scipy import signal
+
+        rate, unit = 1 / (traces.interval or 1), "Hz" if traces.interval else "cycles per sample"
+        if not 0 < self.low < self.high < rate / 2:
+            raise ValueError(
+                f"a band-pass from {self.low:g} to {self.high:g} {unit}: frequencies must rise from above 0 to below "
+                f"{rate / 2:g}, the Nyquist frequency"
+            )
+        rows, sections = traces.rows, signal.butter(CORNERS, (self.low, self.high), "bandpass", fs=rate, output="sos")
+        if rows.shape[1] <= (least := 3 * (2 * len(sections) + 1)):
+            raise ValueError(f"a band-pass needs more than {least} samples, and there are {rows.shape[1]}")
+        filtered = signal.sosfiltfilt(sections, np.nan_to_num(rows)).astype(rows.dtype)
+        return np.where(np.isnan(rows), rows, filtered)
+
+    def python(self, traces: Container) -> str:
+        """Return the lines of Python that filter the samples."""
+        rate = 1 / (traces.interval or 1)
+        samples = f"np.nan_to_num({traces.samples})" if np.isnan(traces.rows).any() else traces.samples
+        numpy = "import numpy as np\n" if "np." in samples else ""
+        return (
+            f"{numpy}import scipy.signal\n{traces.imports}\n"
+            f'bands = scipy.signal.butter({CORNERS}, {(self.low, self.high)}, "bandpass", fs={rate!r}, output="sos")\n'
+            f"filtered = scipy.signal.sosfiltfilt(bands, {samples})"
+        )
+
+
+class Controls:
+    """Widgets for the options of `wavefilt.denoise`; options without a widget stay as given.
+
+    ``changed()`` is called once for each change. ``window`` is the noise window in samples.
+    """
+
+    def __init__(self, traces: Container, given: dict[str, Any], changed: Callable[[], None]) -> None:
+        self.interval, self.given, self.changed = traces.interval, given, changed
+        self.window: tuple[int, int] | None = None
+        noise = {"of each level": "level", "of the finest level": "global", WINDOW: WINDOW}
+        listed: dict[str, tuple[str, dict[str, Any]]] = {
+            "transform": ("Transform", _labelled(*transforms.words())),
+            "wavelet": ("Wavelet", _labelled(DEFAULT, *wavelets())),
+            "level": ("Levels", _labelled(AUTO, *range(1, 13))),
+            "rule": ("Threshold rule", _labelled(DEFAULT, *RULES.names())),
+            "shrink": ("Threshold function", _labelled(DEFAULT, *FUNCTIONS.names(), *ESTIMATORS)),
+            "sigma": ("Noise σ", noise),
+            "scope": ("Thresholds for each", _labelled(*SCOPES)),
+            "spins": ("Cycle spinning: shifts", _labelled(1, 2, 4, 8, 16)),
+        }
+        first = {"transform": "dwt", "sigma": "level", "scope": "trace", "spins": 1, **given}
+        if isinstance(first["sigma"], tuple) and first["sigma"][0] in ("window", "seconds"):
+            window: Any = traces.recording.clock(0).in_samples(first["sigma"])
+            self.window, first["sigma"] = window[1:], WINDOW
+        self.selects = {}
+        for name, (label, values) in listed.items():
+            value = first.get(name)
+            value = next(iter(values.values())) if value is None else value
+            if not any(type(value) is type(known) and bool(value == known) for known in values.values()):
+                values[str(value)] = value
+            self.selects[name] = pn.widgets.Select(label=label, options=values, value=value, **WIDE)
+        section = bool(given.get("two_dimensional"))
+        self.section = pn.widgets.Checkbox(label="Section: transform traces together", value=section)
+        self.widgets = [*self.selects.values(), self.section]
+        for widget in self.widgets:
+            widget.param.watch(lambda event: self.changed(), "value")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Options of `Recording.denoise`. Raises ValueError if a noise window is chosen and there is none."""
+        chosen = {
+            name: None if str(select.value) in (DEFAULT, AUTO) else select.value
+            for name, select in self.selects.items()
+        }
+        if self.selects["sigma"].value == WINDOW:
+            if self.window is None:
+                raise ValueError("no noise window yet: drag one over samples that contain only noise")
+            times = (rounded_seconds(sample, self.interval) for sample in self.window) if self.interval else ()
+            chosen["sigma"] = ("seconds", *times) if self.interval else ("window", *self.window)
+        return {**self.given, **chosen, "two_dimensional": self.section.value}
+
+    def drag(self, first: int, last: int) -> None:
+        """Take the noise from these samples."""
+        self.window, select = (first, last), self.selects["sigma"]
+        if select.value == WINDOW:
+            self.changed()
+        else:
+            select.value = WINDOW
+
+    @property
+    def used_window(self) -> tuple[int, int] | None:
+        """The noise window, if the noise is taken from it."""
+        return self.window if self.selects["sigma"].value == WINDOW else None
+
+
+def _labelled(*values: Any) -> dict[str, Any]:
+    return {str(value): value for value in values}
+
+
+class Look:
+    """Widgets for the display of traces, and for the choice between the denoised and the filtered traces."""
+
+    def __init__(self, traces: Container, display: str, drawn: Callable[[], None], shown: Callable[[], None]) -> None:
+        nyquist, unit = 0.5 / (traces.interval or 1), "Hz" if traces.interval else "cycles per sample"
+
+        def buttons(label: str, *options: str) -> Any:
+            return pn.widgets.RadioButtonGroup(label=label, options=list(options), value=options[0], **WIDE)
+
+        def frequency(label: str, share: float) -> Any:
+            value = float(f"{share * nyquist:.2g}")
+            return pn.widgets.FloatInput(label=label, value=value, step=0.01 * nyquist, min_width=80, **WIDE)
+
+        self.display = buttons("Picture", "density", "wiggle")
+        self.display.value = display
+        self.scale = buttons("Scale", "per trace", "one for all")
+        self.gain = pn.widgets.DiscreteSlider(label="Gain", options=GAINS, value=1.0, **WIDE)
+        self.shown = buttons("Shown as after", "A: wavelets", "B: band-pass")
+        self.low, self.high = frequency(f"From ({unit})", 0.02), frequency(f"To ({unit})", 0.4)
+        for widget in (self.display, self.scale, self.gain):
+            widget.param.watch(lambda event: drawn(), "value_throttled" if widget is self.gain else "value")
+        for widget in (self.shown, self.low, self.high):
+            widget.param.watch(lambda event: shown(), "value")
+        heading = [pn.pane.HTML(f"<b>{text}</b>", margin=(6, 10, 0, 10)) for text in ("Picture", "Shown as after")]
+        band = pn.Row(self.low, self.high, **WIDE)
+        self.widgets = [heading[0], self.display, self.scale, self.gain, heading[1], self.shown, band]
+
+    @property
+    def band_pass(self) -> BandPass | None:
+        """The filter, if its result is shown."""
+        if not self.shown.value.startswith("B"):
+            return None
+        return BandPass(float(self.low.value or 0), float(self.high.value or 0))

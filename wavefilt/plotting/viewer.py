@@ -1,0 +1,331 @@
+"""The viewer: a page with traces before and after denoising and controls for the options, by Panel, and its server."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import os
+import secrets
+import socket
+import threading
+import time
+import webbrowser
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import panel as pn
+from bokeh.server.server import BaseServer
+from bokeh.server.tornado import BokehTornado
+from panel.io.server import build_applications
+from tornado.httpserver import HTTPServer
+from tornado.ioloop import IOLoop
+from tornado.web import RequestHandler
+
+from wavefilt.advice.page import badge
+from wavefilt.arrays import Array
+from wavefilt.backends import Backend
+from wavefilt.backends.registry import REFERENCE, check_name
+from wavefilt.containers import Container
+from wavefilt.engine import Outcome
+from wavefilt.errors import BackendUnavailable
+from wavefilt.options import Options, check_names
+from wavefilt.recording import Recording
+from wavefilt.report import energy_removed, transformed, unchanged
+
+from .bokeh_figures import PALETTE, DetailFigures, SectionFigures
+from .controls import WIDE, BandPass, Controls, Look
+
+LARGE, COMPILED = 1 << 17, "numba"
+"""Samples from which "auto" means compiled kernels: a page denoises the same samples many times."""
+ERRORS = (ValueError, TypeError, BackendUnavailable, MemoryError)
+"""Errors of invalid options, whose text is shown to the user."""
+BAD, GOOD = "#b00020", "#00695c"
+COPY = "navigator.clipboard.writeText(text.value)"
+TEXT = ["textarea { font: 12px monospace !important; opacity: 1 !important; -webkit-text-fill-color: #222 !important }"]
+HOST = "127.0.0.1"
+PAGE = """{% extends base %}
+{% block postamble %}
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<style>body { font-family: sans-serif; padding: 4px 8px }</style>
+{% endblock %}
+"""
+
+
+# --------------------------------------------------------------------------------------------------------- results
+
+
+@dataclass(frozen=True)
+class Result:
+    """The denoised recording for some options of `Recording.denoise`."""
+
+    traces: Container
+    options: dict[str, Any]
+    backend: str | Backend
+    after: Recording
+    seconds: float
+
+    @property
+    def outcome(self) -> Outcome:
+        """How the traces were denoised."""
+        assert self.after.outcome is not None
+        return self.after.outcome
+
+    def summary(self) -> str:
+        """Return the method, the share of the residual in the energy, and the time, in a line."""
+        before, outcome = self.traces.recording, self.outcome
+        share = 100 * energy_removed(before, self.after)
+        used = outcome.method.summary(outcome.level)
+        note = "" if outcome.estimates else f"; {unchanged(outcome.method, min(transformed(before, outcome.method)))}"
+        took = f"{1e3 * self.seconds:.0f} ms ({outcome.backend})"
+        return f"{used}; residual: {share:.2g} % of the energy; {took}{note}"
+
+    def python(self) -> str:
+        """Return the lines of Python that give the denoised samples."""
+        return f"{self.traces.imports}\ndenoised = {self.traces.python(self._named())}"
+
+    def command(self, target: str | None = None) -> str:
+        """Return the command that denoises the file and writes to ``target``; "" for objects."""
+        return self.traces.command(self._named(), target)
+
+    def _named(self) -> dict[str, Any]:
+        """Return the options with the backend, unless it is the one that is chosen for few samples."""
+        name = self.backend if isinstance(self.backend, str) else self.backend.name
+        return {**self.options, **({} if name == REFERENCE else {"backend": name})}
+
+
+def denoise(traces: Container, options: Mapping[str, Any], backend: str | Backend = "auto") -> Result:
+    """Denoise as `Recording.denoise` does. Raises one of `ERRORS`."""
+    if not traces.rows.size:
+        raise ValueError(f"{traces.recording.source or 'x'}: no samples to view")
+    if backend == "auto":  # named, so that the lines to copy give the same samples to the last bit
+        backend = COMPILED if traces.rows.size >= LARGE else REFERENCE
+    given = {name: value for name, value in options.items() if value is not None}
+    check_names(given, "wavelet", "two_dimensional")
+    check_name(backend)
+    plain = {name: value for name, value in given.items() if name not in ("sigma", "two_dimensional")}
+    checked = Options(**plain, dimensions=2 if given.get("two_dimensional") else 1)
+    start = time.perf_counter()
+    after = traces.recording.apply(checked, backend, report=True, sigma=given.get("sigma", "level"))
+    return Result(traces, given, backend, after, time.perf_counter() - start)
+
+
+# ------------------------------------------------------------------------------------------------------------ page
+
+
+class Viewer(pn.viewable.Viewer):  # type: ignore[misc]  # Panel has no types
+    """The page of `wavefilt.view`: an output of a notebook, or served.
+
+    Attributes
+    ----------
+    options : dict
+        The current options, as `wavefilt.Recording.denoise` takes them.
+    denoised : Recording
+        Their result, written by its method `write`.
+    """
+
+    def __init__(
+        self,
+        result: Result,
+        *,
+        output: str | None = None,
+        overwrite: bool = False,
+        target: str | None = None,
+        words: Callable[[BaseException], str] = str,
+    ) -> None:
+        """Begin with a result; ``output`` is where it is saved, ``target`` the output that the command names."""
+        super().__init__()
+        self.traces, self.result, self.words = result.traces, result, words
+        self.output, self.overwrite, self.target = output, overwrite, target
+        self.controls = Controls(self.traces, result.options, self.update)
+        self.section = SectionFigures(self.traces, self.controls.drag)
+        self.look = Look(self.traces, self.section.display, self._style, self._draw)
+        self.details = DetailFigures(self.traces)
+        self.trace = pn.widgets.IntInput(
+            label="Trace of the spectrograms",
+            value=self.details.trace,
+            start=0,
+            end=len(self.traces.rows) - 1,
+            width=200,
+        )
+        self.trace.param.watch(lambda event: self.details.draw_spectrograms(event.new), "value")
+        self.message, self.summary, self.scale, self.answer = (pn.pane.HTML(**WIDE) for _ in range(4))
+        self.python, self.command = (
+            pn.widgets.TextAreaInput(label=name, disabled=True, rows=2, stylesheets=TEXT, **WIDE)
+            for name in ("Python", "Command")
+        )
+        self.question = pn.widgets.Button(label="Does the residual contain signal?")
+        self.question.on_click(lambda event: self.assess())
+        self.button = pn.widgets.Button(label=f"Save {os.path.basename(output or '')}", color="primary", **WIDE)
+        self.button.on_click(lambda event: self.save())
+        self._layout = self._page()
+        self._write_scale()
+        self.section.draw("before")
+        self._draw()
+
+    def __panel__(self) -> Any:
+        return self._layout
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return self.result.options
+
+    @property
+    def denoised(self) -> Recording:
+        return self.result.after
+
+    def update(self) -> None:
+        """Denoise with the chosen options and draw the result; show a message if they are invalid, and draw nothing."""
+        try:
+            self.result = denoise(self.traces, self.controls.options, self.result.backend)
+        except ERRORS as error:
+            self._say(self.words(error) or "not enough memory", BAD)
+            return
+        self._draw()
+
+    def save(self) -> None:
+        """Write the result."""
+        assert self.output is not None
+        try:
+            self.result.after.write(self.output, overwrite=self.overwrite)
+        except (OSError, ValueError) as error:
+            self._say(self.words(error), BAD)
+        else:
+            self._say(f"saved {self.output}", GOOD)
+
+    def assess(self) -> None:
+        """Show the answers of the trust report."""
+        try:
+            report = self.denoised.trust(self.traces.recording)
+        except ERRORS as error:
+            self._say(self.words(error) or "not enough memory", BAD)
+            return
+        rows = "".join(
+            f"<li>{html.escape(answer.question)} {badge(answer.verdict, answer.word)} {html.escape(answer.found)}</li>"
+            for answer in report.answers
+        )
+        style = "<style>.badge { padding: 1px 6px; border-radius: 3px }</style>"
+        self.answer.object = f"{style}<b>{html.escape(report.summary())}</b><ul>{rows}</ul>"
+
+    def _draw(self) -> None:
+        """Draw the traces, and after these are sent, the details."""
+        band_pass = self.look.band_pass
+        try:
+            rows = band_pass.filtered(self.traces) if band_pass else self.result.outcome.samples
+        except ValueError as error:
+            self._say(str(error), BAD)
+            return
+        self._say("", "")
+        self.answer.object = ""
+        self.question.disabled = self.button.disabled = band_pass is not None
+        self.section.show(rows)
+        self.section.mark(self.controls.used_window)
+        self.python.value = band_pass.python(self.traces) if band_pass else self.result.python()
+        self.command.value = "" if band_pass else self.result.command(self.target)
+        pn.state.execute(lambda: self._draw_details(rows, band_pass), schedule=True)
+
+    def _draw_details(self, rows: Array, band_pass: BandPass | None) -> None:
+        name = f"band-pass {band_pass.low:g} to {band_pass.high:g}" if band_pass else self.result.summary()
+        self.summary.object = html.escape(name)
+        with pn.io.hold():
+            self.details.show(rows, None if band_pass else self.result.outcome)
+
+    def _style(self) -> None:
+        look = self.look
+        self.section.style(look.display.value, look.scale.value == "one for all", look.gain.value)
+        self._write_scale()
+
+    def _say(self, text: str, color: str) -> None:
+        self.message.object = f'<div role="alert" style="color: {color}">{html.escape(text)}</div>' if text else ""
+
+    def _write_scale(self) -> None:
+        colors = ", ".join(PALETTE[::32])
+        strip = f'<span style="background: linear-gradient(to right, {colors})">{"&emsp;" * 6}</span>'
+        strip = f"− {strip} + &ensp;" if self.section.display == "density" else ""
+        self.scale.object = f"{strip}{html.escape(self.section.scale_text())}"
+
+    def _page(self) -> Any:
+        def flexed(item: Any, basis: str, grow: int = 1) -> Any:
+            item.styles = {"flex": f"{grow} 1 {basis}", "min-width": "0"}
+            return item
+
+        def in_row(figures: list[Any], basis: str) -> Any:
+            return pn.FlexBox(*(flexed(pn.pane.Bokeh(drawn, **WIDE), basis) for drawn in figures), gap="4px")
+
+        def copied(area: Any) -> Any:
+            button = pn.widgets.Button(label="Copy", width=60, align="end")
+            button.js_on_click(args={"text": area}, code=COPY)
+            return pn.Row(area, button, **WIDE)
+
+        recording, interval = self.traces.recording, self.traces.interval
+        size = " x ".join(map(str, self.traces.rows.shape)) + " samples"
+        facts = f"{size}{f', interval {interval:g} s' if interval else ''}, {html.escape(recording.format)}"
+        heading = pn.pane.HTML(f"<b>{html.escape(self.traces.name)}</b> &ensp; {facts}", **WIDE)
+        drawn = self.section.figures
+        panes = [pn.pane.Bokeh(own, **WIDE) for own in drawn] if self.section.horizontal else [in_row(drawn, "280px")]
+        lines = [copied(self.python), *([copied(self.command)] if self.traces.file else [])]
+        main = pn.Column(heading, self.summary, self.message, *panes, self.scale, *lines, **WIDE)
+        saving = [self.button] if self.output else []
+        side = pn.Column(*self.controls.widgets, *self.look.widgets, *saving, **WIDE)
+        top = pn.FlexBox(flexed(main, "640px", 1000), flexed(side, "250px"), gap="8px", align_items="flex-start")
+        curves = in_row([self.details.spectra_figure, self.details.levels_figure], "320px")
+        images = in_row(self.details.spectrogram_figures, "320px")
+        return pn.Column(top, self.question, self.answer, curves, self.trace, images, **WIDE)
+
+
+# ---------------------------------------------------------------------------------------------------------- server
+
+
+class Refused(RequestHandler):  # type: ignore[misc]
+    """Answer to all addresses without the token."""
+
+    def prepare(self) -> None:
+        self.send_error(403)
+
+
+@contextmanager
+def serving(page: Callable[[], Any], title: str, port: int = 0) -> Iterator[tuple[asyncio.AbstractEventLoop, str]]:
+    """Context manager: an event loop with a server on `HOST` that makes a page for each tab, and its address.
+
+    Every path begins with a random token, also that of the web socket, which opens only for pages of this server.
+    ``port`` 0 is any free port. Raises OSError if the port cannot be used.
+    """
+    listening = socket.create_server((HOST, port))
+    listening.setblocking(False)
+    port = listening.getsockname()[1]
+    token = secrets.token_urlsafe(32)
+
+    def templated() -> Any:
+        template = pn.Template(PAGE)
+        template.add_panel("view", page())
+        template.add_variable("app_favicon", "data:,")  # none
+        return template
+
+    with closing(asyncio.new_event_loop()) as loop:
+        asyncio.set_event_loop(loop)
+        application = BokehTornado(
+            build_applications(templated, title=title),
+            prefix=token,
+            extra_websocket_origins=[f"{HOST}:{port}"],
+            default_handler_class=Refused,
+            ico_path="none",
+        )
+        http = HTTPServer(application)
+        http.add_socket(listening)
+        server = BaseServer(IOLoop.current(), application, http)
+        server.start()
+        try:
+            yield loop, f"http://{HOST}:{port}/{token}/"
+        finally:
+            server.stop(wait=False)
+            loop.run_until_complete(http.close_all_connections())
+
+
+def run(page: Callable[[], Any], title: str, port: int, browser: bool, announce: Callable[[str], None]) -> None:
+    """Serve until a signal raises; announce the address, and open it in a browser."""
+    with serving(page, title, port) as (loop, address):
+        announce(address)
+        if browser:
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+        loop.run_forever()
