@@ -3,7 +3,7 @@
 from wavefilt.arrays import on_gpu
 from wavefilt.backends.interface import Backend, DeviceBackend
 from wavefilt.backends.registry import available, choose, get, home, names
-from wavefilt.statistics.interface import Measured, Statistics
+from wavefilt.statistics.reference import Measured, Statistics
 from wavefilt.transforms import Pyramid
 
 __all__ = [

@@ -1,24 +1,21 @@
-"""What a backend is: two verbs and the statistics. Rules and public functions know nothing else of it."""
+"""The interface of backends: two transforms and the statistics, all that rules and public functions use."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 import numpy as np
 
 from wavefilt.arrays import Array, DType
-from wavefilt.statistics.interface import NOTHING, Measured, Statistics, Wanted
-from wavefilt.statistics.summation import PairwiseSums, Summation
+from wavefilt.statistics.mergeable import Summation
+from wavefilt.statistics.reference import NOTHING, Measured, Statistics, Wanted
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.vocabulary import Scope
 
 if TYPE_CHECKING:
     from wavefilt.options import Options
-
-Again: TypeAlias = Callable[[Array], Array | None]
-"""``again(x)``, by `Backend.repeated`."""
 
 WHOLE_BYTES_FACTOR = 11.0
 """`Backend.whole_bytes_factor` of the backend that takes most."""
@@ -45,7 +42,7 @@ class Backend(Protocol):
 
     @property
     def device(self) -> bool:
-        """Whether it computes in memory of its own: then it is a `DeviceBackend`."""
+        """True for a backend that computes in memory of its own: a `DeviceBackend`."""
         return False
 
     @property
@@ -55,7 +52,7 @@ class Backend(Protocol):
 
     @property
     def chunk_bytes_factor(self) -> float | None:
-        """The same of chunks: two buffers, coefficients, a result and the one before it, and the backend's own.
+        """The same for chunks: two buffers, coefficients, two results, and memory of the backend itself.
 
         None if it computes no chunks in host memory.
         """
@@ -64,7 +61,7 @@ class Backend(Protocol):
     @property
     def summation(self) -> Summation:
         """How it adds up squares of coefficients in host memory."""
-        return PairwiseSums()
+        return Summation()
 
     def release(self) -> None:
         """Give up host memory kept for later calls."""
@@ -99,10 +96,13 @@ class Backend(Protocol):
         They may be in ``out``, a C-contiguous array of their shape and dtype, or elsewhere all the same.
         """
 
-    def repeated(self, x: Array, method: Options, level: int) -> Again | None:
-        """What denoises other traces of the shape (traces, samples) and dtype of ``x`` in one go, if anything does.
+    def denoise(
+        self, x: Any, options: Options, level: int, report: bool, out: Array | None = None, *, wait: bool = True
+    ) -> tuple[Any, Measured | None] | None:
+        """Denoise rows (traces, samples) in one go, if this backend can; see `DeviceBackend.denoise`.
 
-        That gives None for traces with gaps, dead ones, those that stay as they are, and errors.
+        None where they have to be denoised step by step: gaps, dead rows, rows that stay as they are, errors, options
+        it does not compute so, or a ``report`` without measurements.
         """
         return None
 
@@ -135,16 +135,9 @@ class DeviceBackend(Backend, Protocol):
         """Host rows as an array of the library and on the device of ``like``."""
 
     def denoise(
-        self,
-        x: Any,
-        method: Options,
-        level: int,
-        report: bool,
-        out: Array | None = None,
-        *,
-        wait: bool = True,
+        self, x: Any, options: Options, level: int, report: bool, out: Array | None = None, *, wait: bool = True
     ) -> tuple[Any, Measured | None] | None:
-        """All five steps for a batch (batch, *shape), in host or device memory, and what was measured on request.
+        """Denoise a batch (batch, *shape), in host or device memory; return the result and measurements on request.
 
         The result is in ``out`` if that is given: contiguous memory of the kind of ``x`` that is none of it. Without
         ``wait`` an array on the device may be returned before it is computed, whatever its samples are.

@@ -17,7 +17,7 @@ _MARK = b"wavefilt kernel\n"
 
 
 def folders(package: Path) -> list[Path]:
-    """Where the kernels of a package may be: NUMBA_CACHE_DIR alone, or in its folder and in the user's cache folder."""
+    """Return the folders of a package's kernels: NUMBA_CACHE_DIR alone, or its own and the user's cache folder."""
     if chosen := os.environ.get("NUMBA_CACHE_DIR"):
         return [Path(chosen) / "wavefilt"]
     if sys.platform == "win32":
@@ -32,7 +32,7 @@ def folders(package: Path) -> list[Path]:
 
 @contextmanager
 def writable(package: Path) -> Iterator[Path]:
-    """The first folder that files can be written to, or a temporary one."""
+    """Yield the first folder that files can be written to, or a temporary one."""
     for folder in folders(package):
         with suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
@@ -45,7 +45,7 @@ def writable(package: Path) -> Iterator[Path]:
 
 
 def read(name: str, folders: Sequence[Path]) -> bytes | None:
-    """The contents of a file from the first of the folders that has it whole: nobody survives half of a kernel."""
+    """Return the contents of a file from the first folder with an undamaged one, or None."""
     for folder in folders:
         with suppress(OSError):
             text = (folder / name).read_bytes()
@@ -56,7 +56,7 @@ def read(name: str, folders: Sequence[Path]) -> bytes | None:
 
 
 def write(name: str, folder: Path, code: bytes) -> None:
-    """Keep a kernel; others never see half of it. Raises OSError, on a full disk for example."""
+    """Write a kernel's file; other processes never see half of it. Raises OSError, on a full disk for example."""
     path = folder / name
     part = path.with_suffix(f".{os.getpid()}.part")
     try:

@@ -1,6 +1,6 @@
-"""The registry of backends: names, what is available here, and the choice of ``backend="auto"``.
+"""The backends by name, those available here, and the choice of ``backend="auto"``.
 
-A backend's module is imported when it is first asked for, never with the package.
+A backend's module is imported when the backend is first used, never with the package.
 """
 
 from __future__ import annotations
@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from typing import Any, cast
 
-from wavefilt import stages
+from wavefilt import stages, threads
 from wavefilt.arrays import on_gpu
 from wavefilt.backends.crossover import cuda_crossover, numba_crossover
 from wavefilt.backends.interface import Backend, DeviceBackend, accelerates
 from wavefilt.errors import BackendUnavailable
-from wavefilt.registry import Registry
 from wavefilt.transforms import Analysis
 from wavefilt.vocabulary import check
 
@@ -30,10 +30,9 @@ def _pywavelets() -> Backend:
 
 def _numba() -> Backend:
     try:
-        from wavefilt.backends.numba_cpu import NumbaCPU
+        return threads.load(lambda: import_module("wavefilt.backends.numba_cpu")).NumbaCPU()  # type: ignore[no-any-return]
     except ImportError as error:
         raise BackendUnavailable(f"backend 'numba' needs numba ({error}): pip install numba") from error
-    return NumbaCPU()
 
 
 def _cuda(**options: Any) -> Backend:
@@ -43,40 +42,40 @@ def _cuda(**options: Any) -> Backend:
         return Several(**options) if "devices" in options else Cuda(**options)
 
 
-BACKENDS: Registry[Callable[..., Backend]] = Registry(
-    "backend", {REFERENCE: _pywavelets, "numba": _numba, "cuda": _cuda}
-)
-"""What makes each backend, the reference first: called with its own options, it raises BackendUnavailable."""
+BACKENDS: dict[str, Callable[..., Backend]] = {REFERENCE: _pywavelets, "numba": _numba, "cuda": _cuda}
+"""The function that makes each backend from its own options, or raises BackendUnavailable; the reference is first."""
 
 
 def names() -> list[str]:
-    """Names of the backends that may be asked for, the reference first."""
-    return BACKENDS.names()
+    """Return the names of all backends, the reference first."""
+    return list(BACKENDS)
 
 
 def check_name(backend: object) -> None:
-    """Raise ValueError unless this is "auto", the name of a backend, or a backend itself."""
-    if isinstance(backend, str) and backend != "auto" and backend not in BACKENDS:
-        check("backend", backend, ["auto", *names()])
+    """Raise ValueError unless this is "auto", the name of a backend, or a backend object."""
+    if isinstance(backend, str) and backend != "auto":
+        check("backend", backend, ["auto", *BACKENDS])
 
 
 def get(name: str, **options: Any) -> Backend:
-    """The backend of this name; ``options`` are its own, for "cuda" ``fastmath=True`` and ``devices="all"`` or numbers.
+    """Return the backend of this name with its own ``options``: "cuda" has ``fastmath`` and ``devices``.
 
-    Raises ValueError for an unknown name or GPU, and BackendUnavailable, with what to install, for a backend that
-    cannot run.
+    Raises ValueError for an unknown name or GPU, and BackendUnavailable, with the package to install, for a backend
+    that cannot run.
     """
-    BACKENDS.check(name)
-    return _made(name, **{key: tuple(value) if isinstance(value, list) else value for key, value in options.items()})
+    if name not in BACKENDS:
+        check("backend", name, BACKENDS)
+    values = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
+    return _made(BACKENDS[name], **values)
 
 
 @cache
-def _made(name: str, **options: Any) -> Backend:
-    return BACKENDS[name](**options)
+def _made(make: Callable[..., Backend], **options: Any) -> Backend:
+    return make(**options)
 
 
 def name_of(backend: str | Backend) -> str | None:
-    """The name by which `get` gives this backend for arrays in host memory; None for other objects."""
+    """Return the name with which `get` returns this backend for arrays in host memory; None for other objects."""
     if isinstance(backend, str):
         return backend
     if backend.device or backend.name not in BACKENDS:
@@ -87,15 +86,15 @@ def name_of(backend: str | Backend) -> str | None:
 
 
 def home(x: Any) -> DeviceBackend | None:
-    """The backend on whose device an array lives; None for host memory.
+    """Return the backend of the device that holds an array; None for host memory.
 
     Raises BackendUnavailable if that backend cannot run here.
     """
-    return cast(DeviceBackend, _made("cuda")) if on_gpu(x) else None
+    return cast(DeviceBackend, get("cuda")) if on_gpu(x) else None
 
 
 def available() -> dict[str, str | BackendUnavailable]:
-    """For each backend, one line describing it, or the error that says why it cannot run here."""
+    """Return one line describing each backend, or the error that says why it cannot run here."""
     state: dict[str, str | BackendUnavailable] = {}
     for name in names():
         try:
@@ -113,13 +112,12 @@ def choose(
     denoising: bool = False,
     on_host: bool = False,
 ) -> Backend:
-    """The backend for a batch of this shape (batch, *shape) and dtype, and this transform.
+    """Return the backend for a batch of this shape (batch, *shape) and dtype, and this transform.
 
-    One named by the user (or given as an object) is never replaced by another, but where it does not compute the
-    dtype, transform or mode, which only the reference does. ``"auto"`` takes the fastest one for this shape: see
-    `numba_crossover`, and `cuda_crossover`, which is about ``denoising`` whole traces, not about coefficients that
-    would have to come back. Where only backends in host memory do what is needed, ``on_host``, one with memory of its
-    own is replaced by the fastest of them.
+    A backend that the user named, or gave as an object, is replaced only where it does not support the dtype, transform
+    or mode, by the reference. ``"auto"`` selects the fastest backend for this shape: see `numba_crossover`, and
+    `cuda_crossover`, which applies to ``denoising`` whole traces only. With ``on_host`` a backend with memory of its
+    own is replaced by the fastest one in host memory.
     """
     if on_host and backend != "auto" and (get(backend) if isinstance(backend, str) else backend).device:
         backend = "auto"
@@ -142,7 +140,11 @@ def choose(
 
 
 def _ready(shape: tuple[int, ...], analysis: Analysis, dtype: str) -> bool:
-    """Whether numba's kernels are compiled, or worth the seconds that this takes."""
+    """Return whether numba's kernels are compiled, or worth the seconds to compile them."""
     from wavefilt.backends.numba_cpu import backend as numba_cpu
 
-    return numba_crossover.worth_compiling(shape, analysis, dtype) or numba_cpu.compiled(analysis.transform.name, dtype)
+    name = analysis.transform.name
+    if not (numba_crossover.worth_compiling(shape, analysis, dtype) or numba_cpu.compiled(name, dtype)):
+        return False
+    numba_cpu.load(name, dtype)  # here, where the next backend is tried if this fails
+    return True

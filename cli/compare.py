@@ -108,7 +108,7 @@ def options_of(parsed: dict[str, Any]) -> tuple[dict[str, Any], Layout]:
 def check(common: dict[str, Any], rules: Sequence[Any], kinds: Sequence[str], panel: bool) -> None:
     """Raise the first error of options that do not go with a rule that is named, or with any if none is."""
     errors, plain = [], {name: value for name, value in common.items() if name != "sigma"}
-    pairs = list(product(kinds, rules or RULES.names()))
+    pairs = list(product(kinds, rules or list(RULES)))
     for kind, rule in pairs:
         try:
             Options(**plain, rule=rule, transform=kind, dimensions=2 if panel else 1)

@@ -24,7 +24,8 @@ def command(source: str, target: str, overwrite: bool, as_json: bool, format: st
     Samples stay as they are. What is kept of the headers is listed in the documentation, under "File formats".
     """
     from wavefilt.io import write_atomically
-    from wavefilt.io.writing import converted, endings, other_format
+    from wavefilt.io.base import endings, other_format
+    from wavefilt.io.files import converted
 
     path = Path(target)
     with usage_errors():

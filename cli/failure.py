@@ -60,7 +60,7 @@ def read_errors(path: str) -> Iterator[None]:
 
 def is_folder(path: str) -> bool:
     """Whether it is a folder of no format, as that of a Zarr array is one."""
-    from wavefilt.io.registry import is_store
+    from wavefilt.io import is_store
 
     return os.path.isdir(path) and not is_store(path)
 

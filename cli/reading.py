@@ -58,7 +58,7 @@ def read(path: str, layout: Layout, format: str | None, digest: bool = False) ->
 
     Raises Failure with exit code 3, UsageError (2) for an option value that makes no sense, MemoryError.
     """
-    from wavefilt.io.dataset_paths import resolve
+    from wavefilt.io.files import resolve
 
     with read_errors(path):
         file, described = resolve(path, layout)

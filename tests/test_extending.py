@@ -14,7 +14,7 @@ from wavefilt import extending
 from wavefilt.backends import registry
 from wavefilt.backends.reference.backend import PyWavelets
 from wavefilt.extending import Analysis, Format, Rule, Transform
-from wavefilt.io import FORMATS, Layout
+from wavefilt.io import FORMATS
 from wavefilt.thresholding.rules import RULES
 from wavefilt.thresholding.shrinkage import FUNCTIONS
 from wavefilt.transforms import TRANSFORMS
@@ -75,16 +75,14 @@ class Counting(PyWavelets):
 
 @pytest.fixture(autouse=True)
 def toys():
-    extending.register_rule("twosigma", Rule(two_sigma, mergeable=True, causal=True, device_kind="linear"))
+    extending.register_rule(Rule("twosigma", factor=lambda samples, options: 2.0))
     extending.register_shrink("halfway", halfway)
     extending.register_mode("lastbutone", last_but_one)
     extending.register_transform(ATrous())
     extending.register_backend("counting", Counting)
     yield
-    for name, table in {"twosigma": RULES, "halfway": FUNCTIONS, "counting": registry.BACKENDS}.items():
-        table.unregister(name)
+    del RULES["twosigma"], FUNCTIONS["halfway"], registry.BACKENDS["counting"]
     del boundary.EXTENSIONS["lastbutone"], TRANSFORMS["atrous"]
-    registry._made.cache_clear()
 
 
 @pytest.fixture
@@ -121,8 +119,35 @@ def test_rules_and_shrink_functions(x, backend):
     coefficients = wavefilt.wavedec(x, "db8", level=5)
     sigma = np.median(np.abs(coefficients[-1])) / 0.6744897501960817
     shrunk = [coefficients[0], *(halfway(d, 2 * sigma) for d in coefficients[1:])]
-    y = wavefilt.denoise(x, rule="twosigma", shrink="halfway", sigma="global", backend=backend)
-    np.testing.assert_allclose(y, wavefilt.waverec(shrunk, "db8")[: len(x)], atol=1e-12)
+    for rule in ("twosigma", two_sigma, Rule("my", two_sigma, needs=frozenset())):
+        for shrink in ("halfway", halfway):
+            y = wavefilt.denoise(x, rule=rule, shrink=shrink, sigma="global", backend=backend)
+            np.testing.assert_allclose(y, wavefilt.waverec(shrunk, "db8")[: len(x)], atol=1e-12)
+
+
+@pytest.mark.parametrize("backend", ["pywavelets", "numba"])
+def test_a_name_registered_again_means_the_new_rule(x, backend):
+    for factor in (1.0, 2.0, 3.0):
+        extending.register_rule(Rule("twosigma", factor=lambda samples, options, factor=factor: factor))
+        expected = wavefilt.denoise(x, rule=lambda _, sigma, samples, f=factor: f * sigma, backend="pywavelets")
+        for _ in range(3):
+            y = wavefilt.denoise(x, rule="twosigma", backend=backend)
+            np.testing.assert_allclose(y, expected, atol=1e-12)
+
+
+def test_a_function_as_a_rule_may_ask_for_everything(tmp_path, x):
+    def largest(statistics, sigma, samples):
+        return np.minimum(statistics.minimise(lambda square, *_: -square, sigma), 2 * statistics.mean_square() ** 0.5)
+
+    expected, by_numba = (
+        wavefilt.denoise(x, rule=largest, shrink=halfway, backend=backend) for backend in ("pywavelets", "numba")
+    )
+    np.testing.assert_allclose(by_numba, expected, atol=1e-12)
+    np.save(tmp_path / "x.npy", x)
+    wavefilt.denoise_file(tmp_path / "x.npy", tmp_path / "y.npy", rule=largest, shrink=halfway, backend="pywavelets")
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), expected)
+    with pytest.raises(ValueError, match="largest"):
+        wavefilt.OnlineDenoiser(rule=largest)
 
 
 def test_a_transform(rng):
@@ -188,26 +213,29 @@ def toy(x: np.ndarray) -> bytes:
     return b"TOY!" + struct.pack("<2I16s", *x.shape, b"a note") + x.astype("<f4").tobytes()
 
 
-def decode(data: bytes, layout: Layout) -> wavefilt.Recording:
-    layout.only("toy", "dt")
-    rows, samples = struct.unpack_from("<2I", data, 4)
-    if len(data) != 28 + 4 * rows * samples:
-        raise wavefilt.FormatError(f"a toy of {rows} traces is cut short")
-    traces = np.frombuffer(data, "<f4", offset=28).reshape(rows, samples)
-    return wavefilt.Recording(traces, (layout.dt,) * rows, "toy", data[:28])
+class Toy(Format):
+    name, endings = "toy", (".toy",)
+
+    def recognise(self, probe):
+        return probe.head.startswith(b"TOY!")
+
+    def read(self, data, layout):
+        layout.only("toy", "dt")
+        rows, samples = struct.unpack_from("<2I", data, 4)
+        if len(data) != 28 + 4 * rows * samples:
+            raise wavefilt.FormatError(f"a toy of {rows} traces is cut short")
+        traces = np.frombuffer(data, "<f4", offset=28).reshape(rows, samples)
+        return wavefilt.Recording(traces, (layout.dt,) * rows, "toy", data[:28])
+
+    def write(self, contents):
+        return contents.origin + contents.samples.astype("<f4").tobytes()
+
+    def convert(self, contents):
+        return toy(contents.samples)
 
 
 def test_a_format(tmp_path, capsys, x):
-    extending.register_format(
-        Format(
-            name="toy",
-            decode=decode,
-            encode=lambda recording: recording.origin + recording.samples.astype("<f4").tobytes(),
-            recognise=lambda probe: probe.head.startswith(b"TOY!"),
-            extensions=(".toy",),
-            convert=lambda recording: toy(recording.samples),
-        )
-    )
+    extending.register_format(Toy())
     try:
         path, expected = tmp_path / "x.dat", toy(wavefilt.denoise(x.astype("f4"), "db4"))
         path.write_bytes(toy(x))
@@ -225,4 +253,4 @@ def test_a_format(tmp_path, capsys, x):
         with pytest.raises(wavefilt.FormatError, match="cut short"):
             wavefilt.read(path)
     finally:
-        FORMATS.unregister("toy")
+        del FORMATS["toy"]

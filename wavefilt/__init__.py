@@ -49,12 +49,11 @@ if TYPE_CHECKING:
     from wavefilt.dual_tree import dtcwt, idtcwt
     from wavefilt.errors import BackendUnavailable, FormatError
     from wavefilt.files import denoise_file
-    from wavefilt.io import read
     from wavefilt.noise import estimate_sigma
     from wavefilt.online.denoiser import OnlineDenoiser
     from wavefilt.packets import iwavelet_packets, wavelet_packets
     from wavefilt.plotting import view
-    from wavefilt.recording import Recording
+    from wavefilt.recording import Recording, read
     from wavefilt.threads import get_num_threads, set_num_threads
     from wavefilt.thresholding.shrinkage import threshold, threshold_firm
 
@@ -108,11 +107,10 @@ _HOMES = {
     "api": ("denoise",),
     "dual_tree": ("dtcwt", "idtcwt"),
     "errors": ("BackendUnavailable", "FormatError"),
-    "io": ("read",),
     "noise": ("estimate_sigma",),
     "online": ("OnlineDenoiser",),
     "packets": ("iwavelet_packets", "wavelet_packets"),
-    "recording": ("Recording",),
+    "recording": ("Recording", "read"),
     "files": ("denoise_file",),
     "threads": ("get_num_threads", "set_num_threads"),
     "thresholding.shrinkage": ("threshold", "threshold_firm"),

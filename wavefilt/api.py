@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Literal
@@ -11,13 +11,13 @@ from typing import Any, Literal
 import numpy as np
 
 from wavefilt import arrays, engine
+from wavefilt.arrays import Array, Floats
 from wavefilt.backends import registry
 from wavefilt.backends.interface import Backend, DeviceBackend, Taken, accelerates
 from wavefilt.engine import Outcome
 from wavefilt.options import NoiseForm, Options
-from wavefilt.registry import Registry
-from wavefilt.thresholding.rules import Rule
-from wavefilt.transforms import Transform
+from wavefilt.thresholding.rules import RULES, Rule
+from wavefilt.transforms import TRANSFORMS, Transform
 from wavefilt.vocabulary import Basis, Detrend, Estimator, Mode, Scope, Shrink
 from wavefilt.vocabulary import Rule as RuleName
 from wavefilt.vocabulary import Transform as TransformName
@@ -30,8 +30,8 @@ def denoise(
     *,
     level: int | None = None,
     mode: Mode = "symmetric",
-    rule: Rule | RuleName | float | Sequence[float] | None = None,
-    shrink: Shrink | Estimator | None = None,
+    rule: Rule | RuleName | Callable[..., Floats] | float | Sequence[float] | None = None,
+    shrink: Shrink | Estimator | Callable[[Array, Array], Array] | None = None,
     sigma: NoiseForm = "level",
     scope: Scope = "trace",
     keep: int = 0,
@@ -71,16 +71,17 @@ def denoise(
         unchanged.
     mode : str
         One of the nine boundary modes of PyWavelets, or a registered one.
-    rule : str, float, or one float per level
+    rule : str, Rule, callable, float, or one float per level
         Threshold rule (`wavefilt.thresholding.rules`): "universal", "minimax", "sure", "hybrid", "bayes", "fdr",
         "blockjs", "neighblock", "js", "bivariate", "ebayes" or "ebayes-cauchy"; by default that of the transform,
-        "bayes", or "js" for "dtcwt" and "fk". Numbers are thresholds in the units of ``x``, coarsest level first like
-        the details of `wavedec`. Of complex coefficients ("dtcwt", "fk") magnitudes are shrunk and phases kept, by
-        all but "minimax", block rules and empirical Bayes.
-    shrink : {"soft", "hard", "garrote", "firm", "median", "mean"}, optional
-        Threshold function; by default the one that the rule is derived for. Hard keeps |d| = threshold, as PyWavelets
-        does; WaveLab removes it, which differs by one coefficient per level with ``rule="sure"``, whose threshold is
-        one of the |d|. Firm keeps |d| above twice the threshold.
+        "bayes", or "js" for "dtcwt" and "fk". A `wavefilt.extending.Rule`, or a function of statistics, noise and
+        number of samples, computes other thresholds. Numbers are thresholds in the units of ``x``, coarsest level
+        first like the details of `wavedec`. For complex coefficients ("dtcwt", "fk"), magnitudes are shrunk and phases
+        kept, by all rules except "minimax", block rules and empirical Bayes.
+    shrink : {"soft", "hard", "garrote", "firm", "median", "mean"} or callable, optional
+        Threshold function, or a function of coefficients and thresholds; by default the one that the rule is derived
+        for. Hard keeps |d| = threshold, as PyWavelets does; WaveLab removes it, which differs by one coefficient per
+        level with ``rule="sure"``, whose threshold is one of the |d|. Firm keeps |d| above twice the threshold.
         The posterior median (their default) and mean are for the rules "ebayes" and "ebayes-cauchy"; block rules,
         "js" and "bivariate" have no other threshold function.
     sigma : {"level", "global"}, float, or tuple
@@ -94,7 +95,7 @@ def denoise(
           length that moves by half of it (`wavefilt.statistics.changing_noise`). It should be long against the
           signals, which fill less than half of a window then.
         * ``("intervals", points)``: noise that changes at these samples, estimated per level and interval; with
-          ``"find"`` or None at the change points that `wavefilt.statistics.change_points` finds in every trace.
+          ``"find"`` or None at the change points that `wavefilt.statistics.changing_noise` finds in every trace.
 
         With the last two, coefficients are divided by the noise around them before the rule sees them, and multiplied
         again after: a threshold is that of the rule times the noise there over its mean. Every rule has them but
@@ -224,8 +225,11 @@ def denoise(
         raise ValueError(f"`axis={axis}` and `axes={axes}` both name what to transform: give one")
     dimensions: Literal[1, 2] = 1 if axes is None else 2
     given = wavelet, level, mode, rule, shrink, sigma, scope, keep, transform, spins, dimensions, detrend, blend, basis
-    plain = PLAIN.issuperset(map(type, given))
-    options = _options(Registry.changes, *given) if plain else Options(*given)  # type: ignore[arg-type]
+    if PLAIN.issuperset(map(type, given)):
+        meant = RULES.get(rule), TRANSFORMS.get(transform)  # type: ignore[arg-type]  # a name may be registered again
+        options = _options(meant, *given)  # type: ignore[arg-type]
+    else:
+        options = Options(*given)
     if axes is not None and (np.ndim(axes) != 1 or len(axes) != 2):
         raise ValueError(f"`axes={axes!r}` must be a pair of axes")
     along = (axis,) if axes is None else tuple(axes)
@@ -238,7 +242,8 @@ def denoise(
     else:
         arrays.refuse_kinds(x[0] if isinstance(x, list | tuple) and len(x) else x, arrays.INSTEAD)
         taken = arrays.take(x, *along)
-    outcome = run(taken.rows, options, backend, out=None if out is None else taken.rows_of(out))
+    into = None if out is None else taken.rows_of(out)
+    outcome = run(taken.rows, options, backend, out=into, samples_only=True)
     if dimensions == 2 and options.level is None and outcome.level == 0 and taken.rows.size:
         size, name = min(taken.rows.shape[1:]), options.filters.name
         few = f"{size} samples along an axis are too few for one level of {name} in two dimensions"
@@ -258,7 +263,8 @@ PLAIN = frozenset((str, int, float, type(None)))
 
 
 @lru_cache(maxsize=256, typed=True)  # True is no number of levels, though it equals 1
-def _options(changes: int, *given: Any) -> Options:
+def _options(meant: object, *given: Any) -> Options:
+    """Return the options; ``meant`` are the objects that have the names given."""
     return Options(*given)
 
 
@@ -268,18 +274,19 @@ def run(
     backend: str | Backend = "auto",
     report: bool = False,
     out: arrays.Array | None = None,
+    samples_only: bool = False,
 ) -> Outcome:
     """Denoise samples in host memory and of a dtype of computation, with the backend chosen for them.
 
     The shape of ``x`` is (traces, samples), with options for sections (sections, rows, columns) or (rows, columns).
-    ``report`` and ``out`` are those of `wavefilt.engine.denoise`.
+    ``report``, ``out`` and ``samples_only`` are those of `wavefilt.engine.denoise`.
     """
     rows = x[None] if x.ndim == options.dimensions else x
     level = options.level_for(*rows.shape[1:])
     how = arrays.dtype_name(x.dtype), rows.shape, options.analysis(level)
     chosen = registry.choose(backend, *how, denoising=True, on_host=options.host_only)
     y, estimates = engine.denoise(
-        rows, options, chosen, level, report, None if out is None else out.reshape(rows.shape)
+        rows, options, chosen, level, report, None if out is None else out.reshape(rows.shape), samples_only
     )
     return Outcome(y if y.shape == x.shape else y.reshape(x.shape), options, chosen.name, level, estimates)
 
@@ -357,7 +364,7 @@ def _restored(taken: Taken, rows: Any, backend: DeviceBackend, return_residual: 
 
 
 @lru_cache(maxsize=1024)
-def _way(changes: int, options: Options, shape: tuple[int, ...], dtype: str, backend: Backend) -> tuple[int, bool]:
+def _way(options: Options, shape: tuple[int, ...], dtype: str, backend: Backend) -> tuple[int, bool]:
     """Return the levels for a batch of this shape, and whether the device denoises it without the host."""
     level = options.level_for(*shape[1:])
     known = accelerates(backend, dtype, options.analysis(level))
@@ -374,7 +381,7 @@ def _rows_on_gpu(
     Batches with gaps, records with dead traces, and options that the device does not have go through the host.
     """
     way = _way if options.known else _way.__wrapped__
-    level, there = way(Registry.changes, options, tuple(x.shape), arrays.dtype_name(x.dtype), backend)  # type: ignore[arg-type]
+    level, there = way(options, tuple(x.shape), arrays.dtype_name(x.dtype), backend)  # type: ignore[arg-type]
     if there:
         if options.spins > 1:
             y = backend.spun(x, options, level)

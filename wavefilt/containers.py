@@ -197,7 +197,7 @@ def of_file(path: str, recording: Recording, layout: Mapping[str, Any], **more: 
 
 
 def _of_path(path: str, sigma: NoiseForm, axes: tuple[int, int] | None) -> Container:
-    from wavefilt.io import read
+    from wavefilt.recording import read
 
     return of_file(path, read(path), {}, sigma=sigma, axes=axes)
 

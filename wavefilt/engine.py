@@ -25,11 +25,9 @@ from wavefilt.errors import SQUARES_OVERFLOW
 from wavefilt.noise_curves import NoiseCurves, half_windows, of_pyramid, pooled, scales
 from wavefilt.options import Options
 from wavefilt.statistics import mergeable
-from wavefilt.statistics.batch import ReferenceStatistics
 from wavefilt.statistics.changing_noise import BlockTally, Curve, curve_of
-from wavefilt.statistics.interface import Measured, Statistics
-from wavefilt.statistics.mergeable import Details, HostTally, PassStatistics, State, Tally
-from wavefilt.statistics.radix_select import Interval
+from wavefilt.statistics.mergeable import Details, HostTally, Interval, PassStatistics, State, Tally
+from wavefilt.statistics.reference import Measured, ReferenceStatistics, Statistics
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import DWT, DWT2, Analysis, Pyramid
 from wavefilt.trend import Trend, fit_read, of_rows
@@ -486,25 +484,31 @@ class Outcome:
 
 
 def denoise(
-    x: Array, options: Options, backend: Backend, level: int, report: bool = False, out: Array | None = None
+    x: Array,
+    options: Options,
+    backend: Backend,
+    level: int,
+    report: bool = False,
+    out: Array | None = None,
+    samples_only: bool = False,
 ) -> tuple[Array, list[Estimate]]:
     """Denoise traces (traces, samples) or sections (sections, rows, columns) in memory, between their gaps.
 
     ``report`` measures the power of the details as well, one pass more for rules that do not need it; without it a
-    backend that denoises whole batches returns no estimates. ``out`` is memory of the shape and dtype of ``x``, and not
-    overlapping it, for the result, which may be elsewhere all the same.
+    backend that denoises whole batches on a device, or with ``samples_only`` any such backend, returns no estimates.
+    ``out`` is memory of the shape and dtype of ``x``, and not overlapping it, for the result, which may be elsewhere
+    all the same.
     """
     if options.dimensions == 1 and options.scope == "record" and x.size:
         dead = constant(x, gaps=True)
         if dead.any():
             return _without_dead(x, dead, options, backend, level, report)
-    if level and x.size and options.plain and backend.device:
+    if level and x.size and options.plain and (backend.device or (samples_only and not options.blend)):
         plain = replace(options, blend=0.0) if options.blend else options
-        done = backend.denoise(x, plain, level, report, out)  # type: ignore[attr-defined]
-        if done is not None:
-            y, measured = done
-            part = chunks.whole(x)[0]
-            found = [] if measured is None else [Estimate.of(measured, part, x, options, level)]
+        whole = backend.denoise(x, plain, level, report, out)
+        if whole is not None:
+            y, measured = whole
+            found = [] if measured is None else [Estimate.of(measured, chunks.whole(x)[0], x, options, level)]
             return options.blended(x, y), found
     least = LIGHT_BLOCK if _light(options) else BLOCK
     blocks = min(len(x), x.nbytes // least, BLOCKS)
@@ -550,8 +554,8 @@ def _without_dead(
 def _light(options: Options) -> bool:
     """Return whether the coefficients, about as many as samples, are all that memory is needed for."""
     rule = options.rule
-    together = rule.together or rule.blocks or rule.prior
-    return options.transform in (DWT, DWT2) and options.plain and options.trend is None and not together
+    single = isinstance(rule.shrink, str)  # a function of single coefficients
+    return options.transform in (DWT, DWT2) and options.plain and options.trend is None and single
 
 
 def _by_steps(

@@ -26,14 +26,12 @@ from wavefilt.arrays import Array, DType, Floats, Mask
 from wavefilt.backends.interface import Backend
 from wavefilt.chunks import Chunk, runs
 from wavefilt.errors import SQUARES_OVERFLOW, NonFiniteSample
-from wavefilt.io.dataset_paths import split
-from wavefilt.io.layout import Layout
-from wavefilt.io.sources import Source, Target, open_source
+from wavefilt.io.base import Layout
+from wavefilt.io.files import open_source, split
+from wavefilt.io.sources import Source, Target
 from wavefilt.memory import Chunks, DeviceResident, Plan, WholeTraces, in_bytes, spelled
 from wavefilt.options import Keywords, Options
-from wavefilt.statistics.mergeable import State, Tally
-from wavefilt.statistics.radix_select import Interval
-from wavefilt.statistics.summation import RowTally, Summation, around_median
+from wavefilt.statistics.mergeable import Interval, RowTally, State, Summation, Tally, around_median
 from wavefilt.trend import of_rows
 from wavefilt.wavelets.filters import WaveletLike
 

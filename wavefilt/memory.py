@@ -18,7 +18,7 @@ from wavefilt.backends.interface import WHOLE_BYTES_FACTOR, Backend, DeviceBacke
 from wavefilt.chunks import cut
 from wavefilt.noise_curves import half_windows
 from wavefilt.options import Options
-from wavefilt.statistics import summation
+from wavefilt.statistics import mergeable
 
 UNITS = {"": 1, "b": 1, "bytes": 1}
 UNITS |= {f"{letter}{word}": base**power for power, letter in enumerate("kmgt", 1)
@@ -47,6 +47,8 @@ def spelled(size: int) -> str:
     return f"{size} bytes"
 
 
+FDR_PASSES = 20
+"""Passes that rule fdr probably needs to count details above its thresholds."""
 FIXED = 14 << 20
 """Bytes that do not depend on the size of a chunk: conversions, blocks of details, lists."""
 RESIDENT = 5.5
@@ -193,9 +195,9 @@ class _Budget:
         lengths = np.array(kind.sizes(analysis, (samples,)), np.int64) * (rows if self.pooled else 1)
         halo = self.method.halo(level) or 0
         kept = int(1.6 * item * lengths[lengths <= backend.summation.whole].sum())
-        kept += 3 * summation.LEAF * item * level
+        kept += 3 * mergeable.LEAF * item * level
         kept += self._noise_curves()
-        bins = 1 << max(min(self.limit // 32 // max(level, 1), summation.BINS).bit_length() - 1, 12)
+        bins = 1 << max(min(self.limit // 32 // max(level, 1), mergeable.BINS).bit_length() - 1, 12)
         fixed = self.fixed + kept + 4 * bins * level
         assert backend.chunk_bytes_factor is not None
         more = "histogram" in self.method.rule.needs or self.method.rule.together is not None
@@ -289,6 +291,6 @@ def _passes(method: Options, level: int) -> int:
         int(measured)
         + int(method.noise.changing and "mean_square" in spec.needs)
         + 1
-        + spec.passes
+        + (FDR_PASSES if "exceeding" in spec.needs else 0)
         + (level if "histogram" in spec.needs else 0)
     )

@@ -10,8 +10,15 @@ import numpy as np
 from wavefilt.arrays import Array, Counts, Floats
 from wavefilt.chunks import Chunk
 from wavefilt.options import Options
-from wavefilt.statistics.change_points import find
-from wavefilt.statistics.changing_noise import LEAST, Curve, at_samples, half_window, in_intervals, running
+from wavefilt.statistics.changing_noise import (
+    LEAST,
+    Curve,
+    at_samples,
+    change_points,
+    half_window,
+    in_intervals,
+    running,
+)
 from wavefilt.transforms import Analysis, Pyramid
 
 Lot = tuple[slice, tuple[Curve, ...]]
@@ -98,7 +105,7 @@ def _in_intervals(
     grids = _grids(method, analysis, shape)
     if method.noise.intervals == "find":
         first, step = grids[0]
-        points = [first + step * place for place in find(np.abs(bands[0][0]))]
+        points = [first + step * place for place in change_points(np.abs(bands[0][0]))]
     else:
         assert method.noise.intervals is not None
         points = [float(point) - start for point in method.noise.intervals]

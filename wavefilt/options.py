@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import pairwise
@@ -16,9 +16,10 @@ from wavefilt import transforms
 from wavefilt._version import __version__
 from wavefilt.arrays import Array, Floats
 from wavefilt.errors import OptionError
-from wavefilt.statistics.interface import NOTHING, Statistics, Wanted
+from wavefilt.statistics.reference import NOTHING, Statistics, Wanted
 from wavefilt.thresholding import rules, shrinkage
-from wavefilt.thresholding.local_shrinkage import REACH
+from wavefilt.thresholding.blocks import Blocks
+from wavefilt.thresholding.local import REACH
 from wavefilt.transforms import Analysis, Band, Transform
 from wavefilt.transforms.base import noise_gains
 from wavefilt.vocabulary import (
@@ -281,7 +282,7 @@ class Common(TypedDict, total=False):
 
     level: int | None
     mode: Mode
-    shrink: Shrink | Estimator | None
+    shrink: Shrink | Estimator | Callable[[Array, Array], Array] | None
     sigma: NoiseForm
     scope: Scope
     keep: int
@@ -293,7 +294,7 @@ class Common(TypedDict, total=False):
 class Keywords(Common, total=False):
     """Keyword arguments that every entry point shares with `wavefilt.denoise`."""
 
-    rule: rules.Rule | RuleName | float | Sequence[float] | None
+    rule: rules.Rule | RuleName | Callable[..., Floats] | float | Sequence[float] | None
     transform: Transform | TransformName
     basis: Basis | None
 
@@ -322,7 +323,7 @@ class Options:
     level: int | None = None
     mode: Mode = "symmetric"
     rule: rules.Rule = None  # type: ignore[assignment]  # resolved in __post_init__
-    shrink: Shrink | Estimator | None = None
+    shrink: Shrink | Estimator | Callable[[Array, Array], Array] | None = None
     sigma: NoiseForm = "level"
     scope: Scope = "trace"
     keep: int = 0
@@ -344,8 +345,8 @@ class Options:
             wavelet: WaveletLike | None = None,
             level: int | None = None,
             mode: Mode = "symmetric",
-            rule: rules.Rule | RuleName | float | Sequence[float] | None = None,
-            shrink: Shrink | Estimator | None = None,
+            rule: rules.Rule | RuleName | Callable[..., Floats] | float | Sequence[float] | None = None,
+            shrink: Shrink | Estimator | Callable[[Array, Array], Array] | None = None,
             sigma: NoiseForm = "level",
             scope: Scope = "trace",
             keep: int = 0,
@@ -367,8 +368,8 @@ class Options:
         check("scope", self.scope, SCOPES)
         rule = self.transform.default_rule if self.rule is None else self.rule
         object.__setattr__(self, "rule", rules.find(rule))
-        if self.transform.parts == 2 and self.rule.magnitudes is None:
-            others = ", ".join(rules.RULES.where(lambda spec: spec.magnitudes is not None))
+        if self.transform.parts == 2 and not self.rule.complex:
+            others = ", ".join(name for name, rule in rules.RULES.items() if rule.complex)
             raise OptionError(
                 f"`rule={self.rule.option!r}` is for real coefficients, and `transform={self.transform.word!r}` has "
                 f"complex ones: use {others}"
@@ -377,7 +378,7 @@ class Options:
         object.__setattr__(self, "noise", Noise.of(self.sigma))
         object.__setattr__(self, "sigma", self.noise.sigma)
         if self.noise.changing and self.rule.values:
-            named = ", ".join(rules.RULES.names())
+            named = ", ".join(rules.RULES)
             raise OptionError(
                 f"`rule={self.rule.option!r}` is a threshold in the units of the samples, to which noise that changes "
                 f"does not apply: use one of the rules {named}, or leave `sigma` out"
@@ -395,15 +396,12 @@ class Options:
     def _check_shrink(self) -> None:
         if self.shrink is None:
             return
-        if self.shrink not in ESTIMATORS and self.shrink not in shrinkage.FUNCTIONS:
-            check("shrink", self.shrink, (*shrinkage.FUNCTIONS.names(), *ESTIMATORS))
+        if not callable(self.shrink):
+            check("shrink", self.shrink, (*shrinkage.FUNCTIONS, *ESTIMATORS), "a function")
         if self.rule.own_function:
-            what = f"shrinks {self.rule.own_function} in its own way: leave `shrink={self.shrink!r}` out"
-            raise OptionError(f"`rule={self.rule.option!r}` {what}")
-        if self.shrink in ESTIMATORS and not self.rule.prior:
-            allowed = " and ".join(rules.RULES.where(lambda spec: spec.prior))
-            what = f"is for rules with a posterior, {allowed}, not {self.rule.option!r}"
-            raise OptionError(f"`shrink={self.shrink!r}` {what}")
+            raise OptionError(f"`rule={self.rule.option!r}` has its own threshold function: leave `shrink` out")
+        if self.shrink in ESTIMATORS and not isinstance(self.rule.shrink, shrinkage.Posterior):
+            raise OptionError(f"`shrink={self.shrink!r}` is for the empirical Bayes rules, not {self.rule.option!r}")
 
     @classmethod
     def of(
@@ -450,7 +448,7 @@ class Options:
     @cached_property
     def trend(self) -> Detrend | None:
         """What is removed before the transform and added again after: as asked for, or what the rule needs."""
-        return self.detrend or (self.rule.detrend if self.shrinks_approximation else None)
+        return self.detrend or ("mean" if self.shrinks_approximation else None)
 
     def shifts(self, level: int) -> list[int]:
         """Samples by which cycle spinning shifts, for a transform of so many levels, which repeats after 2^level.
@@ -479,9 +477,17 @@ class Options:
         return [(k * step % period, _sobol(k) * step % period) for k in range(count)]
 
     @cached_property
-    def shrink_word(self) -> str:
-        """``shrink``, or what the rule is derived for: soft for a threshold given as a number, "block" for blocks."""
+    def shrink_function(self) -> shrinkage.Function:
+        """The threshold function: ``shrink``, or that of the rule."""
+        if self.shrink in ESTIMATORS:
+            return replace(self.rule.shrink, estimator=self.shrink)  # type: ignore[type-var]
         return self.shrink or self.rule.shrink
+
+    @cached_property
+    def shrink_word(self) -> str:
+        """The name of the threshold function."""
+        function = self.shrink_function
+        return function if isinstance(function, str) else getattr(function, "word", rules.name_of(function))
 
     def summary(self, level: int) -> str:
         """Transform, wavelet, level, rule and threshold function in a few words."""
@@ -491,13 +497,9 @@ class Options:
         return f"{self.transform.word} {self.filters.name}{deep}, {rule} {self.shrink_word}"
 
     def function(self, samples: int) -> shrinkage.Function:
-        """What is done to the coefficients of a trace of so many samples."""
-        if self.rule.together is not None:
-            return self.rule.together
-        if self.rule.blocks:
-            return self.rule.blocks(samples)
-        word: Any = self.shrink_word
-        return shrinkage.Posterior(self.rule.prior, word) if word in ESTIMATORS else word
+        """Return the threshold function for a trace with this number of samples."""
+        function = self.shrink_function
+        return replace(function, samples=samples) if isinstance(function, Blocks) else function
 
     def analysis(self, level: int) -> Analysis:
         """The transform to this level, by the filters and the mode of this method along every axis."""
@@ -558,16 +560,19 @@ class Options:
                 values = np.array([[given[-band.level] if len(given) > 1 else given[0]] for band in bands])
                 found = values * noise_gains(bands, False) * np.ones_like(sigma)
             else:
-                found = np.array(self.rule_function(statistics, sigma, samples))  # type: ignore[arg-type]
+                found = np.array(self.rule.thresholds(statistics, sigma, samples, self))
         if self.keep:
             found[[band.level > level - self.keep for band in bands]] = 0
         return sigma, found
 
     @cached_property
     def known_rule(self) -> Literal["linear", "bayes", "fixed", None]:
-        """What `Rule.device_kind` says, if thresholds are that and nothing else."""
-        kind = self.rule.device_kind
-        return None if kind == "bayes" and self.keep else kind
+        """The formula of the thresholds, for backends that compute them: given, a multiple of the noise, or bayes."""
+        if self.rule.values:
+            return "fixed"
+        if self.rule.factor is not None:
+            return "linear"
+        return "bayes" if self.rule.function is rules.bayes and not self.keep else None
 
     def factors(self, bands: int, samples: int) -> tuple[Floats, Floats]:
         """For each band what multiplies its noise, or is its threshold; and what multiplies noise found or given.
@@ -643,15 +648,6 @@ class Options:
         used |= {"rule": self.rule.option, "transform": self.transform.word}
         call = separator.join(f"{name}={used[name]!r}" for name in sorted(used) if used[name] is not None)
         return f"wavefilt {__version__}: denoise({call})"
-
-    @cached_property
-    def rule_function(self) -> rules.Thresholds:
-        """The function that finds the thresholds."""
-        if self.rule.measured and not isinstance(self.sigma, str) and not self.noise.changing:
-            return self.rule.measured
-        if self.transform.parts == 2 and self.rule.magnitudes:
-            return self.rule.magnitudes
-        return self.rule.hard if self.rule.hard and self.shrink_word == "hard" else self.rule.function
 
 
 def _sobol(k: int) -> int:

@@ -1,6 +1,6 @@
-"""Measures of the quality of denoising, with and without a clean reference. Samples lie along the last axis.
+"""Measures of the quality of denoising, with and without a clean reference.
 
-They are real or complex; |z|² of a complex sample is the sum of the squares of both parts.
+Samples are real or complex and lie along the last axis; |z|² of a complex sample is the sum of both squares.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from wavefilt.thresholding.rules import AUTO_LEVEL, MAD_TO_SIGMA
 from wavefilt.wavelets.filters import WaveletLike, as_wavelet, max_level
 
 FALSE_ALARMS = 0.01
-"""p-value below which a trace is flagged."""
+"""Traces with a smaller p-value are flagged."""
 FEWEST, WEAK = 32, 0.01
-"""A level is tested from so many details on, and from this share of the strongest level's mean square on."""
+"""Smallest number of details of a level that is tested, and smallest share of the strongest level's mean square."""
 LAGS = 32
-"""Of the autocorrelation of details."""
+"""Number of lags of the autocorrelation of details."""
 MEDIAN_COST = 2.72
 """Variance of the median of |d| for normal d over that of the root mean square."""
 
 
 def snr(clean: ArrayLike, x: ArrayLike) -> Floats:
-    """10 log₁₀(Σ |s|²/Σ |x - s|²) in dB for each trace; infinite where x equals the clean signal s.
+    """Return 10 log₁₀(Σ |s|²/Σ |x - s|²) in dB for each trace; infinite where x equals the clean signal s.
 
     The gain of denoising is ``snr(clean, after) - snr(clean, before)``.
     """
@@ -38,68 +38,71 @@ def snr(clean: ArrayLike, x: ArrayLike) -> Floats:
 
 
 def rmse(clean: ArrayLike, x: ArrayLike) -> Floats:
-    """Root of the mean of |x - s|² for each trace, in the samples' units."""
+    """Return the root of the mean of |x - s|² for each trace, in the units of the samples."""
     s, y = _both(clean, x)
     return np.asarray(np.sqrt(np.mean(np.abs(y - s) ** 2, axis=-1)))
 
 
-def leakage(denoised: ArrayLike, removed: ArrayLike) -> Floats:
-    """Correlation of the removed part with the denoised one, from -1 to 1, for each trace; 0 where either is constant.
+def leakage(denoised: ArrayLike, residual: ArrayLike) -> Floats:
+    """Return the correlation of the residual with the denoised trace, from -1 to 1; 0 where either is constant.
 
-    (``wavefilt.denoise(..., return_residual=True)`` gives both arguments.) Soft thresholding takes the same from every
-    coefficient that it keeps, so this is above 0 without any leakage, in noise alone too: it compares results with one
-    another. Whether signal leaked is for `leakage_test`. For complex samples it is the real part of the correlation.
+    (``wavefilt.denoise(..., return_residual=True)`` returns both arguments.) Soft thresholding subtracts the same
+    amount from each coefficient that it keeps. The result is therefore above 0 without any leakage, also in noise
+    alone; use it to compare results with each other, and `leakage_test` to find out whether signal leaked. For complex
+    samples it is the real part of the correlation.
     """
-    y, r = (a - a.mean(axis=-1, keepdims=True) for a in _both(denoised, removed))
+    y, r = (a - a.mean(axis=-1, keepdims=True) for a in _both(denoised, residual))
     norm = np.sqrt(_energy(y) * _energy(r))
     return np.asarray(np.divide(np.sum((y * r.conj()).real, axis=-1), norm, out=np.zeros_like(norm), where=norm > 0))
 
 
 class Leakage(NamedTuple):
-    """What `leakage_test` found of each trace."""
+    """The result of `leakage_test` for each trace."""
 
     share: Floats
-    """Part of the removed energy, 0 to 1, above that of Gaussian noise with the same median of |d| in each level."""
+    """Share of the residual's energy, 0 to 1, above that of Gaussian noise with equal medians of |d| in each level."""
     p_value: Floats
-    """Probability that a trace of stationary Gaussian noise alone gives as much evidence of leakage; 1 for none."""
+    """Probability that stationary Gaussian noise alone gives at least this much evidence of leakage; 1 for none."""
 
     @property
     def flagged(self) -> NDArray[np.bool_]:
-        """Where the p-value is below 1 %."""
+        """Whether the p-value is below 1 %."""
         return self.p_value < FALSE_ALARMS
 
 
 def leakage_test(
-    denoised: ArrayLike, removed: ArrayLike, wavelet: WaveletLike = "db8", level: int | None = None
+    denoised: ArrayLike, residual: ArrayLike, wavelet: WaveletLike = "db8", level: int | None = None
 ) -> Leakage:
-    """Test for each trace whether the removed part contains signal: details that are too large for noise.
+    """Test for each trace whether the residual contains signal: details that are too large for noise.
 
-    The null hypothesis is that stationary Gaussian noise of any spectrum was removed. Shrinkage enlarges no detail,
-    so noise keeps this distribution or falls below it, whatever rule and threshold were used; a signal that was removed
-    has too many large details. At most 1 % of traces of noise are flagged, that is, have a p-value below 1 %:
-    docs/quality.md has the simulations, and how small a leakage is found.
+    The null hypothesis is that the residual is stationary Gaussian noise of any spectrum. Shrinkage never enlarges a
+    detail, so noise has this distribution or smaller values, with any rule and threshold; a residual with signal has
+    too many large details. At most 1 % of traces of noise are flagged, that is, have a p-value below 1 %. See
+    docs/quality.md for the simulations and the smallest leakage that is found.
 
-    The details of each level are divided by their noise level, the median of |d| over 0.6745, and get the tail
-    probabilities of Student's t with n/2.72 degrees of freedom, because that median is an estimate from n details. Of n
-    correlated details n/(1 + 2 Σ ρ²) count as independent, with the sample autocorrelation ρ. The statistic b of Berk
-    and Jones (1979) is the smallest binomial probability, over k, that k of them lie below the k-th tail probability;
-    the p-value, 4 b^0.55, is an upper bound fitted to simulations.
+    The details of each level are divided by their noise level, the median of |d| over 0.6745. Their tail probabilities
+    are those of Student's t with n/2.72 degrees of freedom, because the median is an estimate from n details. If
+    details are correlated, n/(1 + 2 Σ ρ²) count as independent, with the sample autocorrelation ρ. The statistic b of
+    Berk and Jones (1979) is the smallest binomial probability, over k, that k of them lie below the k-th tail
+    probability; the p-value, 4 b^0.55, is an upper bound fitted to simulations.
 
-    ``wavelet`` and ``level`` should be those of the denoise; the level is by default that of `wavefilt.denoise`. Levels
-    with fewer than 32 details away from ends and gaps (NaN, masked samples), or with almost nothing removed, are left
-    out; a trace without any other has p-value 1. Noise with bursts or heavy tails is not Gaussian and is flagged too,
+    Use the ``wavelet`` and ``level`` of the denoising; by default ``level`` is that of `wavefilt.denoise`. Levels with
+    fewer than 32 details away from ends and gaps (NaN, masked samples), or with almost no residual, are left out; the
+    p-value of a trace without other levels is 1. Noise with bursts or heavy tails is not Gaussian and is flagged too,
     and a signal that fills a level evenly counts as its noise. Real and imaginary parts are tested together.
 
-    Raises ValueError for arrays that are not the same traces, and as `wavefilt.wavedec` for ``wavelet`` and ``level``.
+    Raises ValueError if the arrays are not the same traces, and as `wavefilt.wavedec` for ``wavelet`` and ``level``.
     """
-    y, r = _both(*(a.filled(np.nan) if isinstance(a, np.ma.MaskedArray) else a for a in (denoised, removed)))
+    y, r = _both(*(a.filled(np.nan) if isinstance(a, np.ma.MaskedArray) else a for a in (denoised, residual)))
     shape, samples = r.shape[:-1], r.shape[-1]
     missing = (np.isnan(y) | np.isnan(r)).reshape(-1, samples)
-    bank = as_wavelet(wavelet)
+    filters = as_wavelet(wavelet)
     if level is None:
-        level = min(AUTO_LEVEL, max_level(samples, bank))
+        level = min(AUTO_LEVEL, max_level(samples, filters))
     rows = np.where(missing, 0, r.reshape(-1, samples))
-    details = [_tested(d, missing, j, bank.dec_len) for j, d in enumerate(wavedec(rows, bank, level=level)[:0:-1], 1)]
+    details = [
+        _tested(d, missing, j, filters.dec_len) for j, d in enumerate(wavedec(rows, filters, level=level)[:0:-1], 1)
+    ]
     power = [np.sum(d**2, axis=-1, where=used) / np.maximum(used.sum(axis=-1), 1) for d, used in details]
     least = WEAK * np.max(power, axis=0, initial=0)
     tails = [np.ones((len(rows), 1))]
@@ -119,9 +122,9 @@ def leakage_test(
 
 
 def _tested(d: Array, missing: Array, level: int, taps: int) -> tuple[Floats, NDArray[np.bool_]]:
-    """Details of a level, both parts of complex ones, and which of them lie away from gaps and ends.
+    """Return the details of a level (both parts of complex ones), and whether they lie away from gaps and ends.
 
-    The central half of their support must: that of d[k] ends before sample 2^level (k + 1).
+    They do if the central half of their support does; the support of d[k] ends before sample 2^level (k + 1).
     """
     support = ((1 << level) - 1) * (taps - 1) + 1
     stop = (np.arange(d.shape[-1]) + 1 << level) - support // 4
@@ -134,14 +137,14 @@ def _tested(d: Array, missing: Array, level: int, taps: int) -> tuple[Floats, ND
 
 
 def _median(x: Floats, used: NDArray[np.bool_]) -> Floats:
-    """Of those that are used in each row; 0 where none is."""
+    """Return the median of the used values in each row; 0 where there are none."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # of rows without any
+        warnings.simplefilter("ignore", RuntimeWarning)  # rows without used values
         return np.asarray(np.nan_to_num(np.nanmedian(np.where(used, x, np.nan), axis=-1)))
 
 
 def _independent(d: Floats, used: NDArray[np.bool_]) -> Floats:
-    """n/(1 + 2 Σ ρ²) of the n used, over the first lags, each ρ² less the 1/n that white noise has."""
+    """Return n/(1 + 2 Σ ρ²) for the n used details, over the first lags, each ρ² minus the 1/n of white noise."""
     n = np.maximum(used.sum(axis=-1), 1)
     lags = min(LAGS, d.shape[-1] // 4) + 1
     sums, pairs = (
@@ -154,29 +157,29 @@ def _independent(d: Floats, used: NDArray[np.bool_]) -> Floats:
 
 
 def _berk_jones(tails: Floats, count: Floats, independent: Floats) -> Floats:
-    """The smallest probability of k of the ``independent`` tails below the k-th of ``count``; k up to an eighth."""
+    """Return the smallest probability of k ``independent`` tails below the k-th of ``count``, for k up to an eighth."""
     most = max(int(count.max(initial=0)) // 8, 1)
     ordered = np.sort(tails, axis=-1)[:, :most]
     k = np.arange(1, ordered.shape[-1] + 1)
     share = np.divide(independent, count, out=np.ones_like(count), where=count > 0)[:, None]
     own = np.maximum(k * share, 1)
-    found = betainc(own, np.maximum(independent[:, None] - own + 1, 1), ordered)
-    return np.asarray(np.min(found, axis=-1, where=k <= np.maximum(count[:, None] // 8, 1), initial=1))
+    values = betainc(own, np.maximum(independent[:, None] - own + 1, 1), ordered)
+    return np.asarray(np.min(values, axis=-1, where=k <= np.maximum(count[:, None] // 8, 1), initial=1))
 
 
 def arrival_shift(before: ArrayLike, after: ArrayLike, start: int, stop: int) -> Floats:
-    """Delay in samples of an arrival between samples ``start`` and ``stop``, caused by denoising, for each trace.
+    """Return the delay in samples that denoising caused between samples ``start`` and ``stop``, for each trace.
 
-    The lag, to a fraction of a sample, of the largest cross-correlation: the vertex of the parabola through its
-    largest value and its neighbours. NaN where either is constant there.
+    It is the lag of the largest cross-correlation, to a fraction of a sample: the vertex of the parabola through the
+    largest value and its neighbours. NaN where either trace is constant there.
 
-    Raises TypeError for complex samples, and ValueError if the window does not lie in the samples or has less than 3.
+    Raises TypeError for complex samples, and ValueError if the window is outside the samples or has fewer than 3.
     """
     x, y = _both(before, after)
     if np.iscomplexobj(y):
-        raise TypeError("the shift of an arrival needs real samples, not complex ones: take a part or the modulus")
+        raise TypeError("arrival_shift needs real samples: take the real part or the modulus of complex ones")
     if not 0 <= start <= stop - 3 or stop > x.shape[-1]:
-        raise ValueError(f"the window from sample {start} to {stop} must have 3 samples or more of {x.shape[-1]}")
+        raise ValueError(f"the window from sample {start} to {stop} must have at least 3 of the {x.shape[-1]} samples")
     x, y = (a[..., start:stop] - a[..., start:stop].mean(axis=-1, keepdims=True) for a in (x, y))
     n = stop - start
     spectrum = np.conj(np.fft.rfft(x, 2 * n)) * np.fft.rfft(y, 2 * n)
@@ -189,12 +192,12 @@ def arrival_shift(before: ArrayLike, after: ArrayLike, start: int, stop: int) ->
 
 
 def _energy(x: Array) -> Floats:
-    """Σ |x|² of each trace."""
+    """Return Σ |x|² of each trace."""
     return np.asarray(np.sum(np.abs(x) ** 2, axis=-1))
 
 
 def _both(a: ArrayLike, b: ArrayLike) -> tuple[Array, Array]:
-    """Both in float64, or in complex128 if either is complex.
+    """Return both arrays in float64, or in complex128 if either is complex.
 
     Raises TypeError for a table or a path, and ValueError unless they have one shape, or the first has the shape of
     the second's last axes.

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from importlib import metadata
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -39,6 +40,23 @@ def contents(recording: Recording) -> Facts:
         "interval_s": recording.intervals[0] if len(set(recording.intervals)) == 1 else list(recording.intervals),
         **({"channels": channels(recording)} if recording.starts else {}),
     }
+
+
+def in_words(recording: Recording) -> list[str]:
+    """Return name, format, size, sampling, first sample, and the number of live traces, for people."""
+    lengths = [len(trace) for trace in recording.traces]
+    sizes = " to ".join(f"{n}" for n in sorted({min(lengths, default=0), max(lengths, default=0)}))
+    steps = [f"{dt:g} s" if dt else "unknown" for dt in dict.fromkeys(recording.intervals)]
+    return [
+        Path(recording.source).name,
+        recording.format,
+        f"{len(lengths)} trace{'s' * (len(lengths) != 1)} x {sizes} samples",
+        f"interval {' or '.join(steps) if len(steps) < 4 else f'{len(steps)} different'}" if steps else "",
+        f"from {utc(min(recording.starts))}" if recording.starts else "",
+        f"{recording.live.sum()} live",
+        f"{recording.dead} dead" if recording.dead else "",
+        "denoised" if recording.outcome else "",
+    ]
 
 
 def utc(time: np.datetime64) -> str:

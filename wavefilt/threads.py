@@ -2,25 +2,32 @@
 
 Work is a function of a range that releases the GIL. The calling thread always works too and never waits for
 work that no thread has begun, so calls may come from several threads, or from the pool's own, at once.
+
+A signal handler may raise an exception between any two instructions of the main thread. Locks are therefore used in
+``with`` statements alone, and threads are started by `_thread`: `threading.Thread.start` and executors would be left
+with a lock taken, and the next call would wait for ever.
 """
 
 from __future__ import annotations
 
+import _thread
+import atexit
 import os
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import pairwise
-from queue import SimpleQueue
-
-from wavefilt import interrupts
+from queue import Empty, SimpleQueue
+from typing import TypeVar, cast
 
 ENVIRONMENT = "WAVEFILT_NUM_THREADS"
 CHUNKS_PER_THREAD = 6  # enough that a thread slowed down by other processes leaves its share to the rest
+T = TypeVar("T")
+PATIENCE = 5.0  # seconds that the interpreter waits for a thread at its end
 
 
 class _Pool:
-    """Worker threads started when first needed; a larger pool replaces a smaller, a forked child starts anew."""
+    """Worker threads, started when first needed, which serve all later calls; a forked child starts its own."""
 
     def __init__(self) -> None:
         self.threads: int | None = None
@@ -28,30 +35,48 @@ class _Pool:
 
     def forget(self) -> None:
         self._lock = threading.Lock()
-        self._executor: ThreadPoolExecutor | None = None
+        self._tasks: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._ended: SimpleQueue[None] = SimpleQueue()
         self._workers = 0
 
     def submit(self, work: Callable[[], None], workers: int) -> None:
-        """Have up to ``workers`` threads call ``work``: as many as can be started."""
-        with self._lock, interrupts.deferred():  # one in the middle of an executor leaves its locks taken
-            if self._executor is None or self._workers < workers:
-                self._release()
-                self._executor = ThreadPoolExecutor(workers, "wavefilt")
-                self._workers = workers
-            try:
-                for _ in range(workers):
-                    self._executor.submit(work)
-            except RuntimeError:  # the interpreter or the machine refuses new threads; those that run empty the queue
-                self._release()
+        """Have up to ``workers`` threads call ``work``, fewer if no more can be started."""
+        with self._lock:
+            while self._workers < workers:
+                self._workers += 1  # before the start, so that an interrupt between the two leaves no uncounted thread
+                try:
+                    _thread.start_new_thread(_serve, (self._tasks, self._ended))
+                except RuntimeError:  # the interpreter or the machine refuses new threads
+                    self._workers -= 1
+                    break
+            for _ in range(min(workers, self._workers)):
+                self._tasks.put(work)
 
-    def _release(self) -> None:
-        if self._executor is not None:
-            self._executor.shutdown(wait=False)
-            self._executor = None
+    def end(self) -> None:
+        """Let the threads end before the interpreter does."""
+        with self._lock:
+            workers, self._workers = self._workers, 0
+            for _ in range(workers):
+                self._tasks.put(None)
+        with suppress(Empty):
+            for _ in range(workers):
+                self._ended.get(timeout=PATIENCE)
+
+
+def _serve(tasks: SimpleQueue[Callable[[], None] | None], ended: SimpleQueue[None]) -> None:
+    """Call one task after the other, in a thread of the pool, until one is None."""
+    while True:
+        work = tasks.get()
+        if work is None:
+            break
+        with suppress(BaseException):  # nobody waits for it
+            work()
+        del work  # with the arrays it refers to
+    ended.put(None)
 
 
 class _Job:
-    """The ranges of one call, handed out to whoever asks, and the helpers that work on them now."""
+    """The ranges of one call, which threads take one after the other, and the helpers that work on them now."""
 
     def __init__(self, work: Callable[[int, int], object], ranges: Iterator[tuple[int, int]]) -> None:
         self._work = work
@@ -72,7 +97,7 @@ class _Job:
             self._work(*bounds)
 
     def help(self) -> None:
-        """`drain` in a thread of the pool."""
+        """Work on ranges in a thread of the pool."""
         with self._lock:
             if self._stopped:
                 return
@@ -101,19 +126,56 @@ def _nothing(begin: int, end: int) -> None:
 
 
 _pool = _Pool()
+atexit.register(_pool.end)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.forget)
 
 
+loading = threading.RLock()
+"""Held while a backend, its libraries or kernels are loaded. A fork waits for it: locks of other libraries that another
+thread holds would stay taken in the child for ever. So does the end of the interpreter, for a while."""
+atexit.register(loading.acquire, timeout=PATIENCE)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=loading.acquire, after_in_parent=loading.release, after_in_child=loading.release)
+
+
+def load(work: Callable[[], T]) -> T:
+    """Return ``work()``, which loads a library or kernels, called while `loading` is held.
+
+    Signal handlers run in the main thread, so ``work`` is called in another one: an exception of a handler ends the
+    wait for it, and leaves no library half loaded.
+    """
+    found: SimpleQueue[tuple[T | None, BaseException | None]] = SimpleQueue()
+
+    def run() -> None:
+        try:
+            with loading:
+                found.put((work(), None))
+        except BaseException as error:
+            found.put((None, error))
+
+    if threading.current_thread() is threading.main_thread():
+        try:
+            _thread.start_new_thread(run, ())
+        except RuntimeError:  # no thread can be started
+            run()
+    else:
+        run()
+    value, error = found.get()
+    if error is not None:
+        raise error
+    return cast(T, value)
+
+
 def available_cpus() -> int:
-    """CPUs this process may run on."""
+    """Return the number of CPUs this process may run on."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def get_num_threads() -> int:
-    """Threads a call may use: `set_num_threads`, else WAVEFILT_NUM_THREADS, else the CPUs this process may run on.
+    """Return the threads a call may use: `set_num_threads`, else WAVEFILT_NUM_THREADS, else the CPUs of this process.
 
     Raises ValueError if the environment variable is not a whole number of at least 1.
     """
@@ -121,7 +183,7 @@ def get_num_threads() -> int:
 
 
 def requested() -> int | None:
-    """What the user asked for, None if nothing. Raises ValueError as `get_num_threads`."""
+    """Return the number of threads that the user chose, None by default. Raises ValueError as `get_num_threads`."""
     if _pool.threads is not None:
         return _pool.threads
     text = os.environ.get(ENVIRONMENT, "").strip()
@@ -143,12 +205,12 @@ def set_num_threads(threads: int | None) -> None:
 
 
 def begin(work: Callable[[], None]) -> None:
-    """Have a thread of the pool call ``work``, some time, and nobody wait for it; its exceptions are lost."""
+    """Have a thread of the pool call ``work`` later, without waiting for it; its exceptions are lost."""
     _pool.submit(work, 1)
 
 
 def worth(shares: int) -> int:
-    """Threads that so many shares of work get."""
+    """Return the number of threads for ``shares`` of work."""
     return 1 if shares < 2 else min(get_num_threads(), shares)
 
 

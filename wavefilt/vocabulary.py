@@ -1,4 +1,4 @@
-"""The words users choose from, each list once: type hints, CLI choices, checks and documentation read them here."""
+"""The values of options that are words, each list once: for type hints, the command, checks and documentation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from numbers import Real
 from typing import Any, Literal, TypeGuard, get_args
 
-from wavefilt.errors import OptionError, options
+from wavefilt.errors import OptionError
 
 Mode = Literal[
     "zero", "constant", "symmetric", "periodic", "smooth",
@@ -32,7 +32,7 @@ Estimator = Literal["median", "mean"]
 Sigma = Literal["level", "global"]
 Window = tuple[Literal["window"], int, int]
 Moment = Any
-"""A sample; a time in seconds, or of another kind; a pick; a list of moments."""
+"""A sample, a time (in seconds or as an object), a pick, or a list of these."""
 Scope = Literal["trace", "record"]
 Transform = Literal["dwt", "modwt", "dtcwt", "fk", "wp"]
 Basis = Literal["risk", "entropy", "full"]
@@ -57,20 +57,43 @@ PANELS = ("before", "after", "residual", "spectrograms", "spectra", "levels")
 """The panels of a figure."""
 
 
-def is_number(value: object) -> TypeGuard[float]:
-    """Return whether a value is a real number; True and False are not."""
-    return isinstance(value, Real) and not isinstance(value, bool)
+SYNONYMS = {
+    "swt": "modwt",
+    "stationary": "modwt",
+    "undecimated": "modwt",
+    "wavelet packets": "wp",
+    "dual-tree": "dtcwt",
+    "visushrink": "universal",
+    "sureshrink": "hybrid",
+    "bayesshrink": "bayes",
+    "benjamini-hochberg": "fdr",
+    "james-stein": "js",
+    "mad": "level",
+    "reflection": "symmetric",
+    "garotte": "garrote",
+    "nng": "garrote",
+    "linear": "line",
+    "constant": "mean",
+}
+"""Other words for values of options, suggested in error messages."""
 
 
 def check(name: str, value: object, allowed: Iterable[str], otherwise: str = "") -> None:
-    """Raise an OptionError that says what came, what is allowed and the nearest word, unless ``value`` is allowed.
+    """Raise an OptionError with the allowed words and the nearest one, unless the option's value is allowed.
 
-    ``otherwise`` names what is allowed beside the words.
+    ``otherwise`` describes further allowed values.
     """
     words = list(allowed)
     if value in words:
         return
-    near = difflib.get_close_matches(str(value), words, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    beside = f", or {otherwise}" if otherwise else ""
-    raise OptionError(options(**{name: value}), f" is not one of {', '.join(words)}{beside}{hint}")
+    word = str(value).lower()
+    near = difflib.get_close_matches(word, [*words, *SYNONYMS], n=1)
+    near = [SYNONYMS.get(found, found) if found not in words else found for found in near]
+    hint = f"; did you mean {near[0]!r}?" if near and near[0] in words else ""
+    others = f", or {otherwise}" if otherwise else ""
+    raise OptionError(f"`{name}={value!r}` is not one of {', '.join(words)}{others}{hint}")
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Return whether this is a real number; True and False are not."""
+    return isinstance(value, Real) and not isinstance(value, bool)

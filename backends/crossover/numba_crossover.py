@@ -70,7 +70,7 @@ def _work(shape: tuple[int, ...], analysis: Analysis) -> float:
 
 
 def _decimated(analysis: Analysis) -> bool:
-    """Whether it is a DWT of traces, or wavelet packets, by the same kernels."""
+    """Return whether the kernels belong to the decimated transform: the DWT of traces, or wavelet packets."""
     return analysis.transform.name in ("dwt", "wp")
 
 

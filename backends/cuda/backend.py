@@ -12,11 +12,9 @@ from numpy.typing import DTypeLike
 
 from wavefilt.arrays import Array, DType
 from wavefilt.backends.cuda.denoiser import Denoised, Denoiser, joined
-from wavefilt.backends.cuda.dwt import cycle_spinning
 from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.plan import Plan, Shape
-from wavefilt.backends.cuda.plans import FAMILIES, Plans
-from wavefilt.backends.cuda.requests import DTYPES, Asked, asked, simple
+from wavefilt.backends.cuda.plans import DTYPES, FAMILIES, Asked, Plans, asked, simple
 from wavefilt.backends.cuda.runtime import compiler, interop, target
 from wavefilt.backends.cuda.runtime.graph import capturing, stand_in
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Samples, Stream
@@ -25,14 +23,13 @@ from wavefilt.backends.cuda.runtime.transfer import Results, Ring
 from wavefilt.backends.cuda.statistics.details import CudaStatistics
 from wavefilt.backends.cuda.statistics.layout import DetailLayout
 from wavefilt.options import Options
-from wavefilt.registry import Registry
-from wavefilt.statistics.interface import NOTHING, Wanted
-from wavefilt.statistics.summation import Summation
+from wavefilt.statistics.mergeable import Summation
+from wavefilt.statistics.reference import NOTHING, Wanted
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.vocabulary import Scope
 
-from . import chunked_rows
+from . import chunked_rows, cycle_spinning
 
 __all__ = ["Cuda", "CudaPyramid", "KernelOptions"]
 
@@ -40,15 +37,15 @@ CACHE_BYTES = 8 << 30
 
 
 class CudaPyramid(Pyramid):
-    """A pyramid in the buffers of a plan, which is its own while it lives.
+    """A pyramid in the buffers of a plan, which no one else uses while the pyramid lives.
 
-    ``coefficients`` are views of them for an array on a GPU; those of a host array are copied when asked for.
+    ``coefficients`` are views of the buffers for an array on a GPU. For a host array they are copied on first use.
     """
 
     plan: Plan
     stream: Stream
     layout: DetailLayout
-    """What `Cuda.statistics` counts."""
+    """The bands that `Cuda.statistics` counts."""
     _on_host: bool
     _clear: Callable[[], None]
 
@@ -79,7 +76,7 @@ class CudaPyramid(Pyramid):
 
 
 class _AllCounted(CudaPyramid):
-    """In the buffers of another pyramid, ``lent``, which has the plan for as long."""
+    """A view of another pyramid, ``lent``, which keeps the plan meanwhile."""
 
     lent: CudaPyramid
 
@@ -87,9 +84,20 @@ class _AllCounted(CudaPyramid):
 class Cuda:
     """Transforms and denoising on the current CUDA device.
 
-    ``fastmath`` lets the compiler reorder and approximate arithmetic in the transforms. ``cache_bytes`` bounds the
-    device memory kept between calls; `clear` frees it. Arrays on a GPU are worked on where they are, on the caller's
-    stream, and give arrays of their own kind; arrays in host memory are moved there and back.
+    ``padding=False`` stores the tiles of the DWT one element after the other in shared memory, with bank conflicts.
+    It is there to be measured: results are the same bit for bit. The tiles of other transforms have no conflicts
+    to avoid, and are the same.
+
+    ``fastmath=True`` compiles all kernels with approximate division and square root, subnormal numbers flushed to zero,
+    contraction and reassociation, but still with NaN and infinities, which mark samples that are not finite. It
+    matters for shrink functions with a division (garrote), magnitudes of the dual tree, and rule `ebayes`, whose
+    exponentials are computed in float32. Kernels that multiply and add, count or compare, and all that is computed in
+    float64 (sums of squares, noise, thresholds), take as long as without. numba-cuda gives these options to its
+    compiler, but not to the linker that generates the code; here the linker has them too.
+
+    ``cache_bytes`` bounds the device memory kept between calls; `clear` frees it. Arrays on a GPU are denoised where
+    they are, on the caller's stream, and return arrays of the same library; arrays in host memory are copied there and
+    back.
 
     Raises BackendUnavailable if no GPU can be used. Everything else raises MemoryError (`OutOfMemory`) for want of
     device memory, after it was tried once more with the buffers freed that are kept.
@@ -100,11 +108,15 @@ class Cuda:
     whole_bytes_factor, chunk_bytes_factor = 9.0, None
 
     def __init__(
-        self, fastmath: bool = False, cache_bytes: int = CACHE_BYTES, options: KernelOptions | None = None
+        self,
+        padding: bool = True,
+        fastmath: bool = False,
+        cache_bytes: int = CACHE_BYTES,
+        options: KernelOptions | None = None,
     ) -> None:
         target.require()
-        self._options = options or KernelOptions(fastmath)
-        self._plans = Plans(cache_bytes, self._options)
+        self.options = options or KernelOptions(padding, fastmath)
+        self._plans = Plans(cache_bytes, self.options)
         self.ring = Ring()
         self._results = Results()
 
@@ -113,7 +125,7 @@ class Cuda:
 
     @property
     def summation(self) -> Summation:
-        """Of samples in host memory: those of the fast CPU backend, which is not imported for anything else."""
+        """Sums of samples in host memory, by the CPU backend, which is imported for nothing else."""
         from wavefilt.backends.numba_cpu.partial_sums import ChunkSums
 
         return ChunkSums()
@@ -122,10 +134,10 @@ class Cuda:
         return np.empty(shape, dtype)
 
     def repeated(self, x: Array, method: Options, level: int) -> None:
-        """None: `denoise` repeats what it did."""
+        """Return None: `denoise` itself keeps what can be used again."""
 
     def release(self) -> None:
-        """Host memory is not kept."""
+        """Do nothing: no host memory is kept."""
 
     def clear(self) -> None:
         """Free the device memory kept for later calls."""
@@ -139,29 +151,29 @@ class Cuda:
     def peak_and_pyramid(
         self, x: Samples, analysis: Analysis, wanted: Wanted = NOTHING
     ) -> tuple[float, Pyramid | None]:
-        """`peak` alone: the transform does not find it."""
+        """Return `peak` alone: the transform does not compute it."""
         return self.peak(x), None
 
     def take(self, x: Samples, *axes: int) -> interop.Traces:
-        """As `wavefilt.arrays.take`, for an array on a GPU."""
+        """Take the rows of an array on a GPU, as `wavefilt.arrays.take` does for host arrays."""
         return guarded(partial(interop.take, x, *axes), self.clear)
 
     def to_host(self, x: Samples) -> Array:
-        """A copy in host memory."""
+        """Copy to host memory."""
         return np.asarray(interop.to_host(x))
 
     def to_device(self, rows: Array, like: Samples) -> Samples:
-        """Host rows as an array of the library and on the device of ``like``."""
+        """Copy host rows to an array of the library and on the device of ``like``."""
         out = guarded(partial(interop.empty, rows.shape, rows.dtype, like), self.clear)
         interop.flat(out).copy_to_device(np.ascontiguousarray(rows).reshape(-1))
         return out
 
     def resident(self, shape: tuple[int, int], dtype: DTypeLike) -> Samples:
-        """Room for rows on the current GPU. Raises MemoryError."""
+        """Allocate rows on the current GPU. Raises MemoryError."""
         return guarded(lambda: target.cuda.device_array(shape, dtype), self.clear)
 
     def host_buffer(self, size: int, dtype: DTypeLike) -> Array:
-        """Pinned memory."""
+        """Allocate pinned memory."""
         return guarded(lambda: target.cuda.pinned_array(size, dtype), self.clear)
 
     def send(self, samples: Array, resident: Samples, place: int) -> None:
@@ -171,7 +183,7 @@ class Cuda:
         interop.flat(resident)[place : place + out.size].copy_to_host(out.reshape(-1))
 
     def _plan(self, analysis: Analysis, x: Samples, shape: tuple[int, ...] = ()) -> tuple[Plan, Stream]:
-        """A plan for as many traces or panels as ``x`` has, of its or another shape, to be given back, and a stream."""
+        """Return a plan for the rows of ``x``, of its or another shape, and its stream; give the plan back."""
         own = Shape.of(analysis, interop.dtype_name(x), len(x), shape or tuple(x.shape[1:]))
         plan = self._plans.borrow(own, interop.stream_number(x) if interop.on_device(x) else -1)
         return plan, plan.stream
@@ -200,7 +212,7 @@ class Cuda:
         return pyramid
 
     def _packed(self, pyramid: Pyramid) -> CudaPyramid:
-        """Coefficients from elsewhere, copied into the buffers of a plan. Raises ValueError if they do not fit."""
+        """Copy coefficients of another backend into the buffers of a plan. Raises ValueError for other shapes."""
         return pyramid if isinstance(pyramid, CudaPyramid) else guarded(partial(self._sent, pyramid), self.clear)
 
     def _sent(self, pyramid: Pyramid) -> CudaPyramid:
@@ -218,7 +230,7 @@ class Cuda:
         return CudaStatistics(layouts, first.plan.options, scope == "record", first.stream, packed, self.clear)
 
     def shrunk(self, pyramid: Pyramid, shrinkage: Shrinkage) -> Pyramid:
-        """Shrunk on the host."""
+        """Return the coefficients shrunk on the host."""
         found = tuple(interop.to_host(c) for c in pyramid.coefficients)
         return Pyramid(found, pyramid.analysis, pyramid.shape).shrunk(shrinkage)
 
@@ -229,7 +241,7 @@ class Cuda:
         out: Array | None = None,
         like: Samples | None = None,
     ) -> Samples | Array:
-        """The samples, in host memory, or of the library of ``like`` if that is an array on a GPU."""
+        """Return the samples in host memory, or as an array of the library of ``like``, an array on a GPU."""
         if not pyramid.level:
             return pyramid.coefficients[0]  # type: ignore[no-any-return]
         if not isinstance(pyramid, CudaPyramid) and not len(pyramid.coefficients[0]):
@@ -252,15 +264,15 @@ class Cuda:
         return host
 
     def check(self) -> None:
-        """Wait for all that was denoised with ``wait=False``.
+        """Wait for all runs with ``wait=False``.
 
-        Raises ValueError if since the last check a sample was not finite, or a trace of a record or panel dead.
+        Raises ValueError if since the last check a sample was not finite, or a trace of a record or section was dead.
         """
         self._plans.settle()
         finite, self._plans.finite = self._plans.finite, True
         if not finite:
             raise ValueError(
-                "an array denoised with wait=False has NaN or infinite samples, or a dead trace in a record or panel: "
+                "an array denoised with wait=False has NaN or infinite samples, or a dead trace in a record/section: "
                 "its result is not valid. With wait=True NaN are gaps, dead traces are left out, and an infinite "
                 "sample is named"
             )
@@ -274,20 +286,20 @@ class Cuda:
         out: Samples | None = None,
         wait: bool = True,
     ) -> Denoised:
-        """A batch (batch, *shape) denoised and, with ``report``, what was `Measured` (else None).
+        """Denoise a batch (batch, *shape); return it with noise and thresholds if ``report``, else with None.
 
         Without ``wait`` the result of an array on the GPU is returned as soon as the work is on the caller's stream,
-        unless the host has to see numbers: for ``report``, and for rules that it computes. What is not finite is told
-        by `check`.
+        unless the host needs numbers: for ``report``, and for rules that it computes. `check` reports samples that are
+        not finite.
 
-        Returns None if a sample is not finite, or a trace of a record or panel dead: gaps are for the caller to cut
-        out, and dead traces to leave out. Batches too large for the device's memory are denoised some rows at a time,
-        and traces too long, or that share thresholds, chunk by chunk; MemoryError if that fails as well.
+        Return None if a sample is not finite, or a trace of a record or section is dead: the caller cuts out gaps and
+        leaves out dead traces. Batches too large for the device's memory are denoised some rows at a time, and long
+        traces, or traces that share thresholds, chunk by chunk. Raises MemoryError if that fails too.
         """
         try:
             return guarded(partial(self.whole, x, method, level, report, out, wait), self.clear)
         except OutOfMemory:
-            pass  # what follows needs the memory that the error's traceback keeps
+            pass  # the error's traceback keeps memory that is needed below
         try:
             if out is None:
                 out = guarded(partial(_like, x), self.clear)
@@ -302,14 +314,14 @@ class Cuda:
         return joined([self.denoise(x[part], method, level, report, out[part]) for part in parts], out, report)
 
     def at_once(self, x: Samples, method: Options, axes: tuple[int, ...], wait: bool) -> Samples | None:
-        """What `take`, `denoise` and `restore` do, in less time, for an array on the GPU whose last ``axes`` are meant.
+        """Take, denoise and restore an array on the GPU along its last ``axes``, faster than in these three steps.
 
-        None where more is to be done: there is no room for it, `denoise` gives None, or its options are no plain ones.
+        Return None if that is not possible: for other options or axes, without enough memory, or where `denoise` does.
         """
         if not method.known:
             return None
         along = tuple(map(operator.index, axes))
-        found = simple(Registry.changes, method, type(x), tuple(x.shape), x.dtype, along)  # type: ignore[arg-type]
+        found = simple(method, type(x), tuple(x.shape), x.dtype, along)  # type: ignore[arg-type]
         if found is None:
             return None
         library, dtype, request = found
@@ -324,28 +336,29 @@ class Cuda:
         return None if done is None else library.as_floating(done[0], x)
 
     def spun(self, x: Samples, method: Options, level: int) -> Samples | None:
-        """The mean of `Options.spins` denoises of shifted rows, for an array on a GPU; None if it is not finite."""
+        """Return the mean over `Options.spins` shifts of an array on a GPU; None if a sample is not finite."""
         once = partial(self.denoise, method=replace(method, spins=1), level=level)
-        return guarded(partial(cycle_spinning.denoise, once, x, method, level), self.clear)
+        build = self.options.build(interop.dtype_name(x))
+        return guarded(partial(cycle_spinning.denoise, once, x, method, level, build), self.clear)
 
     def whole(
         self, x: Samples, method: Options, level: int, report: bool, out: Samples | None, wait: bool = True
     ) -> Denoised:
-        """`denoise` of a batch that is on the GPU together; raises what numba does if there is no room for it."""
+        """Denoise a batch that is on the GPU as a whole; raises numba's error if there is no room."""
         return self.begin(x, method, level, report, out, wait)()
 
     def begin(
         self, x: Samples, method: Options, level: int, report: bool, out: Samples | None, wait: bool = True
     ) -> Callable[[], Denoised]:
-        """Launch a denoise; what is returned waits for it, if that is wanted, and gives `denoise`'s answer."""
+        """Launch a run; return a function that waits for it, if ``wait``, and returns the result of `denoise`."""
         again = asked if method.known else asked.__wrapped__
-        request = again(Registry.changes, method, level, interop.dtype_name(x), tuple(x.shape), report)
+        request = again(method, level, interop.dtype_name(x), tuple(x.shape), report)
         return self._begun(x, request, method, report, out, wait)
 
     def _begun(
         self, x: Samples, request: Asked, method: Options, report: bool, out: Samples | None, wait: bool
     ) -> Callable[[], Denoised]:
-        """`begin`; an array on the GPU may have any shape."""
+        """Do as `begin`, for an array on the GPU of any shape."""
         there = interop.on_device(x)
         number = interop.stream_number(x) if there else -1
         if capturing(number):
@@ -376,9 +389,9 @@ class Cuda:
     def _captured(
         self, x: Samples, request: Asked, number: int, wait: bool, out: Samples | None
     ) -> Callable[[], Denoised]:
-        """Launch into the graph that the caller captures, with a plan that from now on belongs to it.
+        """Launch into the graph that the caller captures, with a plan that belongs to this graph from now on.
 
-        Raises RuntimeError where that would have to wait or to allocate.
+        Raises RuntimeError if it would have to wait or to allocate.
         """
         if wait:
             raise RuntimeError("the current stream is being captured, and cannot be waited for: use wait=False")
@@ -388,7 +401,7 @@ class Cuda:
             if plan is not None:
                 self._plans.give_back(plan)
             raise RuntimeError(
-                "before a denoise can be captured, an array of the same shape and dtype must have been denoised "
+                "before a call can be captured, an array of the same shape and dtype must have been denoised "
                 "with the same options on the same stream, by a rule whose thresholds are computed on the GPU"
             )
         self._plans.spent.append(plan)
@@ -397,7 +410,7 @@ class Cuda:
         return lambda: (y, None)
 
     def _prepared(self, request: Asked, method: Options, report: bool, number: int) -> tuple[Plan, Denoiser]:
-        """A plan, which is to be given back, with a denoiser for it."""
+        """Return a plan, which the caller gives back, with a denoiser for it."""
         plan = self._plans.borrow(request.shape, number)
         try:
             return plan, plan.kept(request.key, partial(self._compiled, plan, method, report))
@@ -406,7 +419,7 @@ class Cuda:
             raise
 
     def _compiled(self, plan: Plan, method: Options, report: bool) -> Denoiser:
-        """A denoiser, with its kernels made ready together where no host decides which are launched."""
+        """Make a denoiser, and compile its kernels together if the host does not decide which are launched."""
         denoiser = Denoiser(plan, method, report)
         if denoiser.replayable and not target.SIMULATED:
             samples = stand_in(0, plan.shape.rows * plan.shape.samples, plan.dtype, True)
@@ -431,7 +444,7 @@ class Cuda:
         return out
 
     def _small(self, plan: Plan, denoiser: Denoiser, x: Samples, out: Samples | None, stream: Stream) -> Samples:
-        """Transfers and launches in one graph: at this size their number is the cost."""
+        """Make transfers and launches one graph: for few samples their number is the cost."""
         size = plan.shape.rows * plan.shape.samples
         source, target = plan.buffer("x", size), plan.buffer("y", size)
         staged, result = plan.staging("in", size), plan.staging("out", size)
@@ -445,7 +458,7 @@ class Cuda:
 
 
 def _like(x: Samples) -> Samples:
-    """Room for the result of a batch, where it is."""
+    """Allocate the result of a batch in the memory of the batch."""
     if interop.on_device(x):
         return interop.empty(tuple(x.shape), interop.dtype_name(x), x)
     return np.empty(x.shape, x.dtype)

@@ -1,4 +1,4 @@
-"""Rows too long for the device's memory, and batches that share thresholds: chunk by chunk through it."""
+"""Rows too long for the device's memory, and batches that share thresholds, chunk by chunk."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from wavefilt.arrays import Array
 from wavefilt.backends.cuda import trend
 from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.compiler import kernel
-from wavefilt.backends.cuda.runtime.interfaces import DeviceArray
+from wavefilt.backends.cuda.runtime.interfaces import Build, DeviceArray, Kernel
 from wavefilt.backends.cuda.runtime.memory import OutOfMemory, guarded
 from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
 from wavefilt.chunks import Chunk
 from wavefilt.options import Options
-from wavefilt.statistics.interface import Measured
-from wavefilt.statistics.mergeable import Counted, Details, State
-from wavefilt.statistics.radix_select import Interval
+from wavefilt.statistics.mergeable import Counted, Details, Interval, State
+from wavefilt.statistics.reference import Measured
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Pyramid
 from wavefilt.trend import Trend
@@ -27,11 +26,12 @@ from wavefilt.trend import Trend
 if TYPE_CHECKING:
     from wavefilt.backends.cuda.backend import Cuda, CudaPyramid
 
+ANY = Build("", 0)
+"""These kernels are for any dtype and number of threads."""
 SHARE = 10
-"""Parts of the free memory of which a chunk's samples are one: plans for chunks of two lengths take four each."""
+"""Free memory over the samples of a chunk: plans for chunks of two lengths take four times the samples each."""
 LEAST = 1 << 18
-"""Bytes of samples in a chunk, below which there is no use in trying a smaller one."""
-BLOCKS, THREADS = 256, 256
+"""Bytes of samples in a chunk below which smaller chunks are not tried."""
 
 
 def denoise(
@@ -39,8 +39,8 @@ def denoise(
 ) -> tuple[Array, Measured | None] | None:
     """Rows that do not fit in the device's memory denoised into ``out`` as `Cuda.denoise` does.
 
-    Chunks are made for the memory free now, and smaller if that was not enough. Samples on the device stay there;
-    details come to the host only for rules that sort them or count exceedances and histograms.
+    Chunks are sized for the free memory, and smaller if that is not enough. Samples on the device stay there; details
+    are copied to the host only for rules that sort them or count exceedances and histograms.
     Raises OutOfMemory if even small chunks do not fit.
     """
     rows = _DeviceRows(x, out, backend) if interop.on_device(x) else HostRows(x, out, backend)
@@ -60,7 +60,7 @@ def denoise(
 
 
 def _free(backend: Cuda) -> int:
-    """Bytes of device memory that are free when nothing is kept for later calls."""
+    """Free everything kept for later calls, and return the free bytes of device memory."""
     backend.clear()
     context = cuda.current_context()
     if not SIMULATED:
@@ -71,43 +71,41 @@ def _free(backend: Cuda) -> int:
 class DeviceTally:
     """`wavefilt.statistics.mergeable.Tally` of details on the device; every step is waited for."""
 
-    def __init__(self, state: State) -> None:
-        self._state, self._places = state, state.places
-        self._tables = [cuda.to_device(np.zeros(interval.bins, np.int64)) for _, _, interval in self._places]
+    def __init__(self, state: State, counting: tuple[int, int]) -> None:
+        self._state, self._counting = state, counting
+        self._tables = [cuda.to_device(np.zeros(interval.bins, np.int64)) for _, _, interval in state.places]
         levels = range(len(state.counts) if state.sums_squares else 0)
-        self._sums = [cuda.to_device(np.zeros(BLOCKS * THREADS)) for _ in levels]
+        self._sums = [cuda.to_device(np.zeros(counting[0] * counting[1])) for _ in levels]
         self._stream = cuda.stream()
 
     def add(self, details: Details) -> None:
-        for (level, _, interval), table in zip(self._places, self._tables, strict=True):
+        for (level, _, interval), table in zip(self._state.places, self._tables, strict=True):
             for _, part in details[level - 1]:
-                count(part, interval, table, self._stream)
+                count(part, interval, table, self._counting, self._stream)
         for sums, parts in zip(self._sums, details, strict=False):
             for _, part in parts:
-                _launch("add_squares", self._stream, part, sums)
+                add_squares()[(*self._counting, self._stream)](part, sums)
+                self._stream.synchronize()
 
     def result(self) -> Counted:
         sums = np.array([sums.copy_to_host().sum() for sums in self._sums])
         return Counted([table.copy_to_host() for table in self._tables], sums.reshape(-1, len(self._state.counts), 1))
 
 
-def count(details: Array, interval: Interval, table: Array, stream: Any) -> None:
+def count(details: Array, interval: Interval, table: Array, counting: tuple[int, int], stream: Any) -> None:
     """Count magnitudes inside the interval in its table."""
     keys = np.dtype(f"i{details.dtype.itemsize}")
     limits = np.iinfo(keys).max, interval.low, interval.high, interval.shift
-    _launch("count", stream, details.view(keys), *limits, table)
-
-
-def _launch(name: str, stream: Any, *arguments: Array | int) -> None:
-    _kernels()[name][BLOCKS, THREADS, stream](*arguments)
+    count_bits()[(*counting, stream)](details.view(keys), *limits, table)
     stream.synchronize()
 
 
 @cache
-def _kernels() -> dict[str, Any]:
-    @kernel()
-    def count(keys, sign_off, low, high, shift, counts):
-        """Count magnitudes from low to high, given by their bits, by those above the last ``shift``."""
+def count_bits() -> Kernel:
+    """Kernel that counts magnitudes from low to high, given by their bits, by those above the last ``shift``."""
+
+    @kernel(ANY)
+    def count_kernel(keys, sign_off, low, high, shift, counts):
         rows, n = keys.shape
         for row in range(rows):
             for i in range(cuda.grid(1), n, cuda.gridsize(1)):
@@ -115,9 +113,15 @@ def _kernels() -> dict[str, Any]:
                 if low <= bits <= high:
                     cuda.atomic.add(counts, (bits - low) >> shift, 1)
 
-    @kernel()
-    def add_squares(details, sums):
-        """Add squares to a sum for each thread, always in the same order."""
+    return count_kernel
+
+
+@cache
+def add_squares() -> Kernel:
+    """Kernel that adds squares to a sum for each thread, always in the same order."""
+
+    @kernel(ANY)
+    def add_kernel(details, sums):
         rows, n = details.shape
         thread, total = cuda.grid(1), 0.0
         for row in range(rows):
@@ -125,23 +129,25 @@ def _kernels() -> dict[str, Any]:
                 total += np.float64(details[row, i]) * np.float64(details[row, i])
         sums[thread] += total
 
-    return {"count": count, "add_squares": add_squares}
+    return add_kernel
 
 
 class HostRows(engine.Rows):
     """Rows in host memory, whose coefficients stay on the device."""
+
+    backend: Cuda
 
     def coefficients(self, pyramid: CudaPyramid) -> tuple[DeviceArray, ...]:  # type: ignore[override]
         pyramid.stream.synchronize()
         return pyramid.plan.coefficients()
 
     def tally(self, state: State) -> DeviceTally:
-        return DeviceTally(state)
+        return DeviceTally(state, self.backend.options.counting)
 
     def finite(self, coefficients: Array) -> bool:
         beyond = Interval.not_finite(self.dtype)
         table = cuda.to_device(np.zeros(beyond.bins, np.int64))
-        count(coefficients, beyond, table, cuda.stream())
+        count(coefficients, beyond, table, self.backend.options.counting, cuda.stream())
         return not table.copy_to_host().any()
 
     def _with_trends(self, chunk: Chunk, x: Array, out: Array, change: engine.Change) -> Array:
@@ -152,7 +158,9 @@ class HostRows(engine.Rows):
             for part in chunk.parts:
                 own = slice(begin, begin + part.last - part.first)
                 parts = source[own], target[own]
-                trend.change_part(self.trends[row], *parts, part.first, change is Trend.add, interop.current_stream(x))
+                restoring, options = change is Trend.add, self.backend.options
+                stream = interop.current_stream(x)
+                trend.change_part(self.trends[row], *parts, part.first, restoring, options, stream)
                 begin = own.stop
         return out
 
@@ -161,7 +169,7 @@ class HostRows(engine.Rows):
 
 
 class _DeviceRows(HostRows):
-    """Rows on the device, of any library; chunks are views of them, but for the ends of a row, which are joined."""
+    """Rows on the device, of any library; chunks are views of them, except the joined ends of a row."""
 
     def __init__(self, x: Array, out: Array, backend: Cuda) -> None:
         self.x, self.out, self.backend, self.shape = x, out, backend, tuple(x.shape)
@@ -199,8 +207,8 @@ class _DeviceRows(HostRows):
         self._copy(self.x[row], self.out[row])
 
     def _copy(self, source: Array, target: Array) -> None:
-        """Contiguous samples to others: parts of one row, or whole ones."""
+        """Copy contiguous samples: parts of one row, or whole rows."""
         interop.flat(target).copy_to_device(interop.flat(source), stream=self._stream)
 
     def reconstruct(self, pyramid: Pyramid, shrinkage: Shrinkage) -> Array:
-        return self.backend.reconstruct(pyramid, shrinkage, like=self.x)  # type: ignore[call-arg, no-any-return]
+        return self.backend.reconstruct(pyramid, shrinkage, like=self.x)

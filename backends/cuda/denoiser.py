@@ -1,4 +1,4 @@
-"""A whole denoise on the device: forward, statistics, thresholds, inverse, as one sequence of launches."""
+"""A whole run on the device: forward, statistics, thresholds, inverse, as one sequence of launches."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from wavefilt.arrays import Array
 from wavefilt.backends.crossover import cuda_crossover
+from wavefilt.backends.cuda import thresholding
 from wavefilt.backends.cuda.dwt.tiling import FLAGS, NOT_FINITE, UNFINISHED
 from wavefilt.backends.cuda.plan import Beside, Plan, Shrinking, Source
 from wavefilt.backends.cuda.runtime import interop
@@ -17,23 +18,21 @@ from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Samples, Stre
 from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
 from wavefilt.backends.cuda.statistics.details import CudaStatistics
 from wavefilt.backends.cuda.statistics.selection import Selection
-from wavefilt.backends.cuda.thresholding import choosing
-from wavefilt.backends.cuda.thresholding.functions import KNOWN
-from wavefilt.backends.cuda.thresholding.kernels import marking
+from wavefilt.backends.cuda.thresholding import KNOWN, Chosen, Found, Searches, marking
 from wavefilt.backends.cuda.trend import Trends
 from wavefilt.options import Options
-from wavefilt.statistics.interface import Measured
+from wavefilt.statistics.reference import Measured
 from wavefilt.thresholding.shrinkage import Shrinkage
 
 Denoised = tuple[Samples, Measured | None] | None
-"""The result and what was measured if that is wanted; None if a sample is not finite, or a trace of a record dead."""
+"""The result, with noise and thresholds on request; None if a sample is not finite or a trace of a record is dead."""
 GRAPHS = 4  # kept: one for each alignment of input and output
 
 
 class Denoiser:
     """The launches of one method on one plan, and the numbers they leave on the device.
 
-    It measures the finest bands while the transform goes on to the others, or already computes them, where it can.
+    Where it can, it measures the finest bands while the transform computes the others.
     """
 
     def __init__(self, plan: Plan, method: Options, report: bool) -> None:
@@ -44,9 +43,8 @@ class Denoiser:
         self._pooled = method.scope == "record"
         self._grids = partial(method.transform.grids, method.analysis(s.depth), s.size)
         self._layout = plan.all_counted if local else plan.layout
-        self._bands = s.level + local  # those that have a threshold
+        self._bands = s.level + local  # bands with a threshold
         self._trends = None if method.trend is None else Trends(plan, method.trend)
-        self._high_pass = plan.high_pass if self._trends is None else None  # a sample is drawn from rows as they are
         self._means = self._trends.means if self._trends is not None and self._trends.fused else None
         self._samples = s.samples * (s.rows if self._pooled else 1)
         self._function = method.function(s.samples)
@@ -55,7 +53,7 @@ class Denoiser:
         self._rule = method.known_rule
         # no host in the middle: it can be captured as a graph
         self.replayable = self._rule is not None and (method.rule.local or self._function in KNOWN)
-        self.alone = None  # where one kernel does it all, and nobody asks for what it finds
+        self.alone = None  # one kernel for the whole run, if noise and thresholds are not reported
         self._energy = report or self._rule == "bayes"
         if self._rule == "fixed" and not report:
             self._sigma_of = "given"  # nobody asks for it
@@ -65,8 +63,8 @@ class Denoiser:
         if self._sigma_of != "given" and self.replayable:
             self._medians = depth if self._sigma_of == "level" else min(depth, plan.together)
         self.quick = min(depth, self._bands - local) <= self._layout.listed
-        """Whether the passes that a search hardly ever needs are left out, and one block does what is left to do."""
-        self._factors = cuda.to_device(choosing.factors(method, self._bands, self._samples, plan.noise))
+        """Whether passes that hardly any search needs are left out; one block then finishes each of the others."""
+        self._factors = cuda.to_device(thresholding.factors(method, self._bands, self._samples, plan.noise))
         self._numbers = cuda.device_array(2 * self._bands * s.rows, np.float64)
         self._thresholds = cuda.device_array(self._bands * s.rows, s.dtype)
         self._live = cuda.device_array(s.rows, np.int32)  # whether anything is removed from a row
@@ -83,7 +81,7 @@ class Denoiser:
             self.alone(x, y, self._factors, self._given, self._flags, stream)
             return
         self._analyse(x if self._trends is None else self._trends.removed(x, stream), stream)
-        if len(self.plan.shape.size) > 1:  # dead traces of panels, as other gaps, are for the caller to fill
+        if len(self.plan.shape.size) > 1:  # the caller fills dead traces of sections, as other gaps
             self._mark_dead(x, stream, self._flags, NOT_FINITE, 0, 1)
         by = self._choose(x, stream) if self.replayable else self._choose_on_host(x, stream)
         self.plan.inverse(y, stream, by._replace(source=Source(x, self._live, self._flags), means=self._means))
@@ -99,17 +97,14 @@ class Denoiser:
         target.copy_to_host(result, stream=stream)
 
     def _analyse(self, x: DeviceArray, stream: Stream) -> None:
-        """Coefficients, and what the rule has to know of them."""
-        plan, found, median, high_pass = self.plan, self.found, self._medians > 0, self._high_pass
+        """Compute the coefficients, and the statistics that the rule needs."""
+        plan, found, median = self.plan, self.found, self._medians > 0
         measuring = median or self._energy
-        drawing = high_pass is not None and self.quick and median and not self._energy and found.beside_forward
         beside = measuring and found.depth <= plan.early < plan.shape.level and not SIMULATED
         before, after = self._events
 
         def measure(on: Stream) -> None:
-            if drawing:
-                found.settle(on)
-            elif measuring:
+            if measuring:
                 side = plan.side_stream() if found.mixed and not (beside or SIMULATED) else None
                 found.run(self._medians, self._energy, on, self.quick, side)
 
@@ -122,9 +117,7 @@ class Denoiser:
                 measure(side)
                 after.record(side)
 
-        if drawing and high_pass is not None:
-            found.draw(x, plan.shape.samples, high_pass, stream)
-        plan.forward(x, stream, Beside(fork, found if drawing else None, self._flags, self._means))
+        plan.forward(x, stream, Beside(fork, self._flags, self._means))
         if beside:
             after.wait(stream)
         else:
@@ -132,27 +125,27 @@ class Denoiser:
 
     def _mark_dead(self, x: DeviceArray, stream: Stream, target: DeviceArray, *where: int) -> None:
         """Write to ``target`` for each trace whose samples are all equal: the first place, the step, and the value."""
-        s, threads = self.plan.shape, self.plan.options.threads
+        s, build = self.plan.shape, self.plan.build
         traces = s.rows * s.samples // s.size[-1]
-        launch = marking(s.dtype, threads)[-(-traces // threads), threads, stream]
+        launch = marking(build)[-(-traces // build.threads), build.threads, stream]
         launch(x, s.size[-1], traces, target, *where)
 
     def _choose(self, x: DeviceArray, stream: Stream) -> Shrinking:
-        """Noise and thresholds from what was found; searches that have not ended are told."""
-        s, threads, found = self.plan.shape, self.plan.options.threads, self.found
-        searched = min(self._medians, found.big) * found.groups
-        kernel = choosing.choose(str(self._rule), self._sigma_of, s.dtype, threads, self.plan.noise)
-        launch = kernel[-(-s.rows // choosing.rows_at_once(self._bands, threads)), threads, stream]
-        length = s.samples if len(s.size) == 1 else 0
-        measured = found.middle, found.energy, found.amounts, self._factors, self._given
-        numbers = self._numbers, self._thresholds, self._live, self._flags
-        launch(x, length, *measured, self._bands, s.rows, found.groups, found.state, searched, *numbers)
+        """Choose noise and thresholds from the statistics; searches that did not end are flagged."""
+        s, build, search = self.plan.shape, self.plan.build, self.found
+        kernel = thresholding.choose(str(self._rule), self._sigma_of, build, self.plan.noise)
+        blocks = -(-s.rows // thresholding.rows_at_once(self._bands, build.threads))
+        found = Found(search.middle, search.energy, search.amounts, self._factors, self._given)
+        searches = Searches(search.search.state, min(self._medians, search.big) * search.groups)
+        chosen, length = Chosen(self._numbers, self._thresholds, self._live), s.samples if len(s.size) == 1 else 0
+        launch = kernel[blocks, build.threads, stream]
+        launch(x, length, self._bands, s.rows, search.groups, found, searches, chosen, self._flags)
         if self.method.rule.local:
             return self.plan.shrunk_together(self._grids, self._thresholds, stream)
         return Shrinking(str(self._function), self._thresholds)
 
     def _choose_on_host(self, x: DeviceArray, stream: Stream) -> Shrinking:
-        """Noise and thresholds of a rule that the device does not know, from statistics alone."""
+        """Compute noise and thresholds of a rule that the device does not know, from statistics alone."""
         s = self.plan.shape
         statistics = CudaStatistics([self._layout], self.plan.options, self._pooled, stream)
         sigma, chosen = (
@@ -161,7 +154,7 @@ class Denoiser:
         self._numbers.copy_to_device(np.concatenate([sigma.ravel(), chosen.ravel()]), stream=stream)
         self._thresholds.copy_to_device(chosen.astype(s.dtype).ravel(), stream=stream)
         self._live.copy_to_device(np.count_nonzero(chosen, axis=0).astype(np.int32), stream=stream)
-        if len(s.size) == 1:  # those of a record are for the caller to leave out
+        if len(s.size) == 1:  # the caller leaves out dead traces of a record
             shared = self._pooled and s.rows > 1
             self._mark_dead(x, stream, *((self._flags, NOT_FINITE, 0, 1) if shared else (self._live, 0, 1, 0)))
         if self._function in KNOWN:
@@ -169,25 +162,25 @@ class Denoiser:
         return self.plan.shrinking(Shrinkage(self._function, chosen, sigma), self._grids, stream)
 
     def outcome(self, stream: Stream) -> bool:
-        """Whether all was finite since this was asked last; waits for it."""
+        """Wait, and return whether all samples were finite since the last call."""
         wait(stream)
         return self.told()
 
     def told(self) -> bool:
-        """`outcome` of runs that have ended."""
+        """Return `outcome` of runs that have ended."""
         flags = self._flags.tolist()
         if not any(flags):
             return True
         self._flags[:] = 0
-        if flags[UNFINISHED]:  # as good as never, unless many values are equal: one block has searched on alone
+        if flags[UNFINISHED]:  # rare, unless many values are equal: one block has finished the search alone
             self.make_all_passes()
         return bool(flags[NOT_FINITE] == 0)
 
     def launch(self, x: Samples, y: Samples, stream: Stream) -> None:
         """Launch everything from ``x`` to ``y``, contiguous arrays on the GPU of any library, which may be the same.
 
-        From the second time on that is a graph, one for arrays of each alignment. A driver older than that of CUDA 12.4
-        cannot exchange its arrays: there it works on buffers, and samples are copied.
+        From the second call on this is a graph, one for arrays of each alignment. Drivers before CUDA 12.4 cannot
+        exchange the arrays of a graph: there it works on buffers, and samples are copied.
         """
         if self._flags[UNFINISHED]:  # by a run that was not waited for
             self.make_all_passes()
@@ -213,7 +206,7 @@ class Denoiser:
             self._first(work, stream)
 
     def _first(self, work: Callable[[Stream], None], stream: Stream) -> None:
-        """Run what may compile and allocate, which a recording may not."""
+        """Run ``work``, which may compile and allocate; a recording may not."""
         work(stream)
         self.ready = self.replayable and not SIMULATED
         cuda_crossover.note(self.method.transform.name, self.plan.dtype, self.method.filters.dec_len)
@@ -225,19 +218,19 @@ class Denoiser:
         return graph
 
     def _exchangeable(self, aligned: tuple[bool, bool]) -> tuple[Callable[[Stream], None], tuple[int, ...]]:
-        """`run` for a graph whose input and output are exchanged, and where those are that it is recorded with."""
+        """Return `run` for a graph whose input and output are exchanged, and the addresses it is recorded with."""
         s = self.plan.shape
         x, y = (stand_in(which, s.rows * s.samples, s.dtype, own) for which, own in enumerate(aligned))
         return partial(self.run, x, y), (interop.address(x), interop.address(y))
 
     def make_all_passes(self) -> None:
-        """From now on leave no pass of a search out."""
+        """Make all passes of a search from now on."""
         if self.quick:
             self.quick = self.ready = False
             self.graphs.clear()
 
     def measured(self, stream: Stream) -> Measured:
-        """What the last run found."""
+        """Return noise, thresholds and powers of the last run."""
         s, found = self.plan.shape, self.found
         numbers = self._numbers.copy_to_host(stream=stream)
         energy, amounts = found.energy.copy_to_host(stream=stream), found.amounts.copy_to_host(stream=stream)
@@ -250,13 +243,12 @@ class Denoiser:
 
 
 def key_of(method: Options, report: bool) -> Hashable:
-    """What a denoiser depends on beside the plan's shape."""
-    rule = method.rule.name or method.rule.values
-    return rule, method.shrink_word, method.sigma, method.scope, method.keep, method.trend, report
+    """Return the options that a denoiser depends on beside the plan's shape."""
+    return method.rule, method.shrink_function, method.sigma, method.scope, method.keep, method.trend, report
 
 
 def joined(parts: Sequence[Denoised], out: Samples, report: bool) -> Denoised:
-    """The batches in ``out`` that were denoised one by one, as one; None if one of them has a sample not finite."""
+    """Join the results of batches that are in ``out``; None if one of them has a sample that is not finite."""
     done = [part for part in parts if part is not None]
     if len(done) < len(parts):
         return None

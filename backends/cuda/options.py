@@ -1,12 +1,14 @@
-"""How kernels are launched."""
+"""Options of the backend: how its kernels are compiled and launched."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from wavefilt.backends.cuda.dwt.tiling import TILE_BYTES
+from wavefilt.backends.cuda.runtime.interfaces import Build
 
 THREADS = 256
 ROW, FULL = (512, 128), 528
@@ -22,35 +24,68 @@ SHAPES = (
 )
 """Blocks and tiles for rows that are short or many, where the fixed ones are not the fastest.
 
-The first shapes of the SKE ranking (`wavefilt.benchmarks.ske.estimate.ranked`) were measured against the fixed one on
-an H200; here is the ranking's choice where it is at least as good. For
-longer rows, longer filters and float64 the shape stays as it is.
+They were measured on an H200. For longer rows, longer filters and float64 the shape stays as it is.
 """
+
+
+class LocalSizes(NamedTuple):
+    """Sizes for local shrinkage: bytes of a tile in its finest band, and the fewest coefficients in its coarsest.
+
+    Fewer coefficients would be little beside their neighbours. Tiles have a quarter of the bytes where there would be
+    fewer blocks than ``fill``, and ``wide`` bytes where the last tile of a row would otherwise be nearly empty, since
+    bands have some coefficients more than a power of two.
+    """
+
+    tile: int = 1 << 14
+    least: int = 16
+    wide: int = 9 << 11
+    fill: int = 528  # four a multiprocessor
+
+
+LOCAL = LocalSizes()
 
 
 @dataclass(frozen=True)
 class KernelOptions:
-    """What a user of the backend may choose; the tests choose small tiles."""
+    """``padding`` and ``fastmath`` are the user's; the tests choose small tiles, blocks and lists."""
 
+    padding: bool = True
     fastmath: bool = False
-    tile: int = 0  # samples a block covers; 0: what suits the dtype
+    tile: int = 0  # samples of a block; 0: suited to the dtype
     threads: int = THREADS
+    one_block: tuple[int, ...] = (128, 256, 512)  # threads of a block that denoises a row alone
+    few: int = 128  # values of a band of such a row that are compared with each other
     select: int = 512  # threads of a block that samples, or goes through a list
     scan: int = 256  # threads of a block that counts
-    row: int = 0  # threads of a block that finishes a band of a row alone; 0: what suits their number
+    row: int = 0  # threads of a block that finishes a band of a row alone; 0: suited to their number
+    whole: int = 36 << 10  # a row's band of at most this many coefficients is finished by one block
+    chunk: int = 1 << 13  # coefficients that a block reads
+    sample: int = 1 << 15  # bytes of a sample, so that a block has room for them
+    stage: int = 3072  # values listed at a time
+    span: int = 2048  # keys that one block sorts in shared memory
+    sums: tuple[int, int] = (1 << 12, 528)  # samples that a block sums at least, and blocks at most, for a trend
+    blocks: tuple[int, int] = (2112, 1056)  # that a launch for sections keeps at least: of the DWT, of the dual tree
+    coarse: int = 64  # elements of a tile of the dual tree at its coarsest level
+    local: LocalSizes = LOCAL
+    counting: tuple[int, int] = (256, 256)  # blocks and threads that count a chunk
+
+    def build(self, dtype: str) -> Build:
+        """Return what kernels are compiled for."""
+        return Build(dtype, self.threads, self.fastmath, self.padding)
 
     def row_threads(self, blocks: int) -> int:
-        """Threads of each of so many blocks that finish a band of a row alone: many where a GPU is not filled by them.
+        """Return the threads of each block that finishes a band of a row alone: many where a GPU is not filled.
 
         On an H200 a row of 64 Ki is denoised in 45 us with 512 threads, and in 84 with 128.
         """
         return self.row or (ROW[0] if blocks <= FULL else ROW[1])
 
     def tile_for(self, dtype: str) -> int:
+        """Return the samples of a block."""
         return self.tile or TILE_BYTES // np.dtype(dtype).itemsize
 
     def suited(self, taps: int, dtype: str, rows: int, samples: int) -> KernelOptions:
-        """With the block and tile that suit the rows of a DWT, unless they were chosen."""
+        """Return the options with the block and tile that suit the rows of a DWT, unless they were chosen."""
         if self.tile or self.threads != THREADS or dtype != "float32":
             return self
         for *limits, threads, tile in SHAPES:

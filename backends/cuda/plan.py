@@ -12,26 +12,25 @@ from typing import NamedTuple
 import numpy as np
 
 from wavefilt.arrays import Array
+from wavefilt.backends.cuda import thresholding
 from wavefilt.backends.cuda.dwt.tiling import FLAGS
 from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Stream
 from wavefilt.backends.cuda.runtime.memory import Buffers
-from wavefilt.backends.cuda.statistics.layout import Band, DetailLayout
-from wavefilt.backends.cuda.statistics.search_window import MEDIAN
-from wavefilt.backends.cuda.statistics.selection import Selection
-from wavefilt.backends.cuda.thresholding import kernels
-from wavefilt.backends.cuda.thresholding.functions import KNOWN
-from wavefilt.thresholding.local_shrinkage import Grid
-from wavefilt.thresholding.shrinkage import Shrinkage
+from wavefilt.backends.cuda.statistics.layout import Band, DetailLayout, NoiseOf
+from wavefilt.backends.cuda.thresholding import KNOWN
+from wavefilt.thresholding.blocks import Blocks
+from wavefilt.thresholding.local import Grid
+from wavefilt.thresholding.shrinkage import Posterior, Shrinkage
 from wavefilt.transforms import Analysis
 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """What a plan is made for: ``rows`` traces or panels of a ``size``; `of` gives one object for one set of values.
+    """The key of a plan: ``rows`` traces or sections of a ``size``; `of` returns one object for one set of values.
 
-    ``filters`` and ``modes`` are those of each axis. ``level`` counts bands of details: to a method each is a level.
+    ``filters`` and ``modes`` have an entry for each axis. ``level`` counts the bands of details.
     """
 
     transform: str
@@ -58,7 +57,7 @@ _shape = lru_cache(maxsize=256)(Shape)  # equal filters share it, of whatever wa
 
 
 class Place(NamedTuple):
-    """Where coefficients lie in a flat array: the first element, the shape, and elements from one to the next."""
+    """Coefficients in a flat array: the first element, the shape, and elements from one to the next."""
 
     array: DeviceArray
     offset: int
@@ -71,19 +70,8 @@ class Place(NamedTuple):
         return interop.strided(own, self.shape, tuple(own.dtype.itemsize * n for n in self.strides))
 
 
-class NoiseOf(NamedTuple):
-    """How the noise is told from magnitudes: the ``share`` below the quantile, real ``parts`` of a coefficient.
-
-    Of the ``directions`` of a level, mirrored ones have the smaller noise of both.
-    """
-
-    share: float = MEDIAN
-    parts: int = 1
-    directions: int = 1
-
-
 class Source(NamedTuple):
-    """Of a denoise: the rows, which of them are computed (not copied), and the flags that tell what is wrong."""
+    """The rows of a run, which of them are computed (not copied), and flags for errors."""
 
     x: DeviceArray
     live: DeviceArray
@@ -91,10 +79,9 @@ class Source(NamedTuple):
 
 
 class Shrinking(NamedTuple):
-    """What an inverse does to details: a function by thresholds (level by level), or others taken instead of them.
+    """How the inverse changes details: by a function and thresholds, level by level, or by reading other ``details``.
 
-    Another ``approximation`` may be taken as well. ``means`` are added to the rows that are live, by a plan that
-    `centres`.
+    It may read another ``approximation`` too. A plan that `centres` adds ``means`` to the rows that are live.
     """
 
     function: str = "keep"
@@ -106,25 +93,23 @@ class Shrinking(NamedTuple):
 
 
 class Beside(NamedTuple):
-    """What goes on beside a forward transform: its first launch takes part in a ``search`` whose windows are drawn.
+    """Work beside a forward transform: ``after_first`` is called after its first launch.
 
-    ``after_first`` is called after it. ``flags`` tell of samples that are not finite, unless those of `Source` do.
-    ``means`` are taken off the rows, by a plan that `centres`.
+    ``flags`` mark samples that are not finite. A plan that `centres` subtracts ``means`` from the rows.
     """
 
     after_first: Callable[[], None] = lambda: None
-    search: Selection | None = None
     flags: DeviceArray | None = None
     means: DeviceArray | None = None
 
 
 GridsOf = Callable[[], tuple[Grid, ...]]
-"""What gives the places of the bands in time, finest first and the approximation last."""
+"""Function that returns the places of the bands in time, finest first and the approximation last."""
 KEPT, ALONE = Shrinking(), Beside()
 
 
 Alone = Callable[[DeviceArray, DeviceArray, DeviceArray, float, DeviceArray, Stream], None]
-"""A whole denoise by one launch: input, output, factors of thresholds, given noise, flags."""
+"""A whole run by one launch: input, output, factors of thresholds, given noise, flags."""
 
 
 class Plan(Buffers, ABC):
@@ -133,12 +118,11 @@ class Plan(Buffers, ABC):
     A plan serves one caller at a time; `Plans` lends them out.
     """
 
-    layout: DetailLayout  # the details that rules count
+    layout: DetailLayout  # the details, which rules count
     all_counted: DetailLayout  # the same with the approximation, where a rule may count it
     launches: int  # of each transform, counted from the finest levels
-    early = 0  # bands that are there after the first launch of `forward`, to be measured beside the others
+    early = 0  # bands complete after the first launch of `forward`, measured while the others are computed
     together = 1  # bands whose medians are searched when that of the finest is wanted and the energy of all
-    high_pass: DeviceArray | None = None  # reversed, where the first launch of `forward` can take part in a search
     noise = NoiseOf()
     copies = False  # whether the kernels of `inverse` copy the rows that are not live
     centres = False  # whether the first launch of `forward` takes means off rows, and the last of `inverse` adds them
@@ -146,18 +130,19 @@ class Plan(Buffers, ABC):
     def __init__(self, shape: Shape, options: KernelOptions) -> None:
         super().__init__(shape.dtype)
         self.shape, self.options = shape, options
+        self.build = options.build(shape.dtype)
         self.flags = self.buffer("flags", FLAGS, np.int32)  # for callers who do not ask what is wrong
 
     def aligned(self, flat: DeviceArray) -> bool:
-        """Whether launches can access the rows of a flat array, all multiples of 16 bytes apart, four at a time."""
+        """Return whether launches can access the rows of a flat array 16 bytes at a time."""
         return interop.aligned(flat, self.shape.rows, self.shape.samples)
 
     def alone(self, rule: str, sigma_of: str, function: str) -> Alone | None:
-        """A kernel that does all of a denoise by a rule that `choosing.choose` knows, where rows are short enough."""
+        """Return the launch of one kernel for a whole run by a rule of `thresholding.choose`, for short rows."""
         return None
 
     def forward(self, x: DeviceArray, stream: Stream, beside: Beside = ALONE) -> None:
-        """Coefficients of the rows of ``x``, a flat array."""
+        """Compute the coefficients of the rows of ``x``, a flat array."""
         for i in range(self.launches):
             self.forward_launch(i, x, stream, beside)
             if i == 0:
@@ -165,37 +150,37 @@ class Plan(Buffers, ABC):
 
     @abstractmethod
     def forward_launch(self, i: int, x: DeviceArray, stream: Stream, beside: Beside = ALONE) -> None:
-        """Some levels of `forward`, from ``x`` or from what the launch before left."""
+        """Compute some levels of `forward`, from ``x`` or from the approximation of the launch before."""
 
     def inverse(self, y: DeviceArray, stream: Stream, by: Shrinking = KEPT) -> None:
-        """Rows from the coefficients, shrunk on the way, into the flat array ``y``."""
+        """Compute rows from the coefficients, shrunk on the way, into the flat array ``y``."""
         for i in reversed(range(self.launches)):
             self.inverse_launch(i, y, stream, by)
         if by.source is not None and not self.copies:
             s, source = self.shape, by.source
-            kernels.leave(source.x, y, s.samples, s.rows, source.live, self.options.threads, stream)
+            thresholding.leave(source.x, y, s.samples, s.rows, source.live, self.build, stream)
 
     @abstractmethod
     def inverse_launch(self, i: int, y: DeviceArray, stream: Stream, by: Shrinking = KEPT) -> None:
-        """Some levels of `inverse`, into ``y`` or for the launch after."""
+        """Compute some levels of `inverse`, into ``y`` or for the next launch."""
 
     @abstractmethod
     def approximation(self) -> Place:
-        """Where the coarsest approximation lies."""
+        """Return the place of the coarsest approximation."""
 
     def places(self) -> list[Place]:
-        """All coefficients: the approximation, then details, the coarsest level first."""
+        """Return the places of all coefficients: the approximation, then details, the coarsest level first."""
         bands = (Place(self.layout.array, b.offset, (b.rows, b.length), (b.pitch, 1)) for b in reversed(self.bands))
         return [self.approximation(), *bands]
 
     def coefficients(self) -> tuple[DeviceArray, ...]:
-        """`places` as views."""
+        """Return views of all `places`."""
         return tuple(place.view() for place in self.places())
 
     def fill(self, coefficients: Sequence[Array], stream: Stream) -> None:
-        """Coefficients from elsewhere, in host memory, in the order of `places`.
+        """Copy coefficients in host memory, in the order of `places`, into the buffers.
 
-        Raises ValueError if their shapes are not those of this plan.
+        Raises ValueError if their shapes differ from the plan's.
         """
         places = self.places()
         expected = [place.shape for place in places]
@@ -217,28 +202,28 @@ class Plan(Buffers, ABC):
         return self.layout.bands
 
     def shrinking(self, shrinkage: Shrinkage | None, grids: GridsOf, stream: Stream) -> Shrinking:
-        """What `inverse` takes for it; ``grids`` are asked for where the bands are shrunk together."""
+        """Return how `inverse` applies a shrinkage; ``grids`` is called if the bands are shrunk together."""
         if shrinkage is None:
             return KEPT
         if shrinkage.across_bands:
-            thresholds = kernels.sent(shrinkage, self.dtype, len(shrinkage.thresholds), self.shape.rows, stream)
+            thresholds = thresholding.sent(shrinkage, self.dtype, len(shrinkage.thresholds), self.shape.rows, stream)
             return self.shrunk_together(grids, thresholds, stream)
         if isinstance(shrinkage.function, str) and shrinkage.function in KNOWN:
-            sent = kernels.sent(shrinkage, self.dtype, self.shape.level, self.shape.rows, stream)
+            sent = thresholding.sent(shrinkage, self.dtype, self.shape.level, self.shape.rows, stream)
             return Shrinking(shrinkage.function, sent)
         return Shrinking(details=self.shrunk(shrinkage, stream))
 
     def shrunk_together(self, grids: GridsOf, thresholds: DeviceArray, stream: Stream) -> Shrinking:
-        """All bands, which lie in time as ``grids`` say, and by transform the approximation, shrunk by `Local`."""
+        """Shrink all bands, placed in time by ``grids``, by `Local`; some transforms include the approximation."""
         raise NotImplementedError(f"the bands of transform {self.shape.transform!r} are not shrunk together")
 
     def shrunk(self, shrinkage: Shrinkage, stream: Stream) -> DeviceArray:
-        """All details shrunk by what takes more than a threshold, laid out as they are.
+        """Shrink all details by more than a threshold, into an array with the same layout.
 
-        On the host by a function that kernels do not have.
+        Functions that kernels do not know are applied on the host.
         """
         details, target = self.layout.array, self.buffer("shrunk", self.layout.array.size)
-        if isinstance(shrinkage.function, str):
+        if not isinstance(shrinkage.function, Blocks | Posterior):
             host = details.copy_to_host(stream=stream)
             stream.synchronize()
             for i, band in enumerate(self.bands):
@@ -250,5 +235,5 @@ class Plan(Buffers, ABC):
             return target
         sigma = shrinkage.thresholds if shrinkage.sigma is None else shrinkage.sigma
         for band, limits, noise in zip(self.bands, shrinkage.thresholds, sigma, strict=False):
-            kernels.shrink(shrinkage.function, details, target, band, limits, noise, self.options.threads, stream)
+            thresholding.shrink_band(shrinkage.function, details, target, band, limits, noise, self.build, stream)
         return target

@@ -1,4 +1,7 @@
-"""Plans ready for use: lent to one caller at a time, kept afterwards up to a number of bytes."""
+"""Plans ready for use: lent to one caller at a time, kept afterwards up to a number of bytes.
+
+And the requests of calls, cached by their options and the type, shape and dtype of their array.
+"""
 
 from __future__ import annotations
 
@@ -6,52 +9,56 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Hashable
-from typing import TypeAlias
+from functools import lru_cache
+from typing import NamedTuple, TypeAlias
 
-from wavefilt.backends.cuda.dual_tree.panels_plan import DualTreePanelPlan
-from wavefilt.backends.cuda.dual_tree.traces_plan import DualTreePlan
+from wavefilt.arrays import DType, dtype_name
+from wavefilt.backends.cuda.denoiser import key_of
+from wavefilt.backends.cuda.dual_tree import DualTreePlan
 from wavefilt.backends.cuda.dwt.plan import DwtPlan
-from wavefilt.backends.cuda.dwt2.plan import PanelPlan
-from wavefilt.backends.cuda.modwt.plan import ModwtPlan
+from wavefilt.backends.cuda.modwt import ModwtPlan
 from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.plan import Plan, Shape
 from wavefilt.backends.cuda.runtime import interop
+from wavefilt.backends.cuda.sections.dual_tree import DualTreeSectionPlan
+from wavefilt.backends.cuda.sections.dwt2 import SectionPlan
+from wavefilt.options import Options
 
 TransformFamily: TypeAlias = type[Plan]
-"""The plans of a transform, made with a shape and options: all that is not written once for all transforms."""
+"""The plans of a transform, made with a shape and options."""
 
 FAMILIES: dict[str, TransformFamily] = {
     "dwt": DwtPlan,
     "modwt": ModwtPlan,
-    "dwt2": PanelPlan,
+    "dwt2": SectionPlan,
     "dtcwt": DualTreePlan,
-    "dtcwt2": DualTreePanelPlan,
+    "dtcwt2": DualTreeSectionPlan,
 }
 """By the transform's name."""
 
 
 MOST = 512
-"""Plans that are kept at most, however small they are: each has streams, events and graphs as well."""
+"""Most plans that are kept, however small: each has streams, events and graphs."""
 
 
 class Plans:
-    """Those of a backend, with its ``options``; ``limit`` bytes of device memory are kept.
+    """Plans of a backend with its ``options``; up to ``limit`` bytes of device memory are kept.
 
-    ``finite`` until a plan that was not waited for has met a sample that is not.
+    ``finite`` is False once a run that was not waited for had a sample that is not finite.
     """
 
     def __init__(self, limit: int, options: KernelOptions) -> None:
         self.limit, self.options, self.finite = limit, options, True
         self._lock = threading.Lock()
         self._idle: OrderedDict[Hashable, list[Plan]] = OrderedDict()
-        self.spent: list[Plan] = []  # in use by graphs of callers, nobody knows until when
-        self._kept = self._count = 0  # bytes and number of those that are idle
+        self.spent: list[Plan] = []  # used by graphs of callers, for an unknown time
+        self._kept = self._count = 0  # bytes and number of idle plans
 
     def borrow(self, shape: Shape, number: int = -1) -> Plan:
-        """A plan for this shape that nobody else uses, for `give_back`; its ``stream`` is the one to use it on.
+        """Return a plan for this shape that is not in use, to be returned by `give_back`; use it on its ``stream``.
 
-        That is the caller's, by its ``number``, for an array on a GPU, else the plan's own. The plan goes to the same
-        thread and stream again, whose work is in order. Raises ValueError where PyWavelets does.
+        The stream is the caller's, by its ``number``, for an array on a GPU, else the plan's own. A plan is used by one
+        thread and stream only, whose work is in order. Raises ValueError where PyWavelets does.
         """
         plan = self.idle(shape, number)
         if plan is None:
@@ -62,7 +69,7 @@ class Plans:
         return plan
 
     def idle(self, shape: Shape, number: int) -> Plan | None:
-        """As `borrow`, of those used before; None if there is none."""
+        """Return an idle plan as `borrow` does; None if there is none."""
         with self._lock:
             idle = self._idle.get((shape, threading.get_ident(), number))
             plan = idle.pop() if idle else None
@@ -88,12 +95,12 @@ class Plans:
         weakref.finalize(owner, self.give_back, plan).atexit = False
 
     def settled(self, plan: Plan) -> None:
-        """Wait for what was left on a plan, and keep what came of it."""
+        """Wait for runs left on a plan, and note whether they were finite."""
         if not plan.settled():
             self.finite = False
 
     def settle(self) -> None:
-        """`settled` for all that are not in use."""
+        """Call `settled` for all plans that are not in use."""
         plans = self._taken()
         try:
             for plan in plans:
@@ -111,7 +118,7 @@ class Plans:
             return [plan for _ in range(len(self._idle)) for plan in self._popped()]
 
     def _popped(self) -> list[Plan]:
-        """The plans that are unused for longest, which are kept no longer."""
+        """Remove and return the plans that are unused for longest."""
         plans = self._idle.popitem(last=False)[1]
         self._kept -= sum(plan.bytes for plan in plans)
         self._count -= len(plans)
@@ -121,3 +128,40 @@ class Plans:
         for plan in plans:
             self.settled(plan)
             plan.release()
+
+
+DTYPES = ("float32", "float64")
+"""Names of the dtypes that kernels compute in."""
+
+
+class Asked(NamedTuple):
+    """The key of a plan, and the key of a denoiser in it."""
+
+    shape: Shape
+    key: Hashable
+
+
+@lru_cache(maxsize=1024)
+def asked(method: Options, level: int, dtype: str, shape: tuple[int, ...], report: bool) -> Asked:
+    """Return the request for a batch of this shape."""
+    return Asked(Shape.of(method.analysis(level), dtype, shape[0], shape[1:]), key_of(method, report))
+
+
+@lru_cache(maxsize=1024)
+def simple(
+    method: Options, kind: type, shape: tuple[int, ...], dtype: object, axes: tuple[int, ...]
+) -> tuple[interop.Library, DType, Asked] | None:
+    """Return library, dtype of computation and request for arrays of a type and shape; None if not for `Cuda.at_once`.
+
+    Raises the errors of `interop.take` and `Options.level_for`.
+    """
+    library, found = interop.library_of_type(kind), interop.layout(shape, axes)
+    level = method.level_for(*found.rows[1:])
+    if library is None or found.orders is not None or not level or not found.rows[0]:
+        return None
+    computed = interop.computed(dtype)
+    name, analysis = dtype_name(computed), method.analysis(level)
+    known = name in DTYPES and analysis.transform.name in FAMILIES and analysis.builtin_modes
+    if not known or not method.plain or method.blend or method.host_only:
+        return None
+    return library, computed, asked(method, level, name, found.rows, False)

@@ -1,4 +1,4 @@
-"""Means and straight lines of rows on the device: what they are, `wavefilt.trend`."""
+"""Means and straight lines of rows on the device; see `wavefilt.trend`."""
 
 from __future__ import annotations
 
@@ -7,26 +7,23 @@ from functools import cache
 import numpy as np
 
 from wavefilt.backends.cuda.dwt.tiling import ROWS, grid
-from wavefilt.backends.cuda.options import THREADS
+from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.plan import Plan
 from wavefilt.backends.cuda.runtime.compiler import kernel
-from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Kernel, Stream
+from wavefilt.backends.cuda.runtime.interfaces import Build, DeviceArray, Kernel, Stream
 from wavefilt.backends.cuda.runtime.target import cuda, device
 from wavefilt.backends.cuda.runtime.wide import load4, store
-from wavefilt.backends.cuda.statistics.search_window import summing
+from wavefilt.backends.cuda.statistics.block_search import summing
 from wavefilt.trend import BLOCK, Trend
 from wavefilt.vocabulary import Detrend
 
-PARTS = 528  # of all rows: blocks that sum, four a multiprocessor
-LEAST = 1 << 12  # samples that a block sums, or changes
-
 
 @cache
-def fit(dtype: str, threads: int, line: bool) -> Kernel:
-    """Kernel of the sums of each part of the rows, and for a ``line`` of those times their places from the middle."""
-    total = summing(threads)
+def fit(build: Build, line: bool) -> Kernel:
+    """Kernel of the sums of each part of the rows, and for a ``line`` of samples times their places from the middle."""
+    threads, total = build.threads, summing(build.threads)
 
-    @kernel(dtype, threads, line)
+    @kernel(build, line)
     def fit_kernel(x, samples, rows, aligned, chunk, partial):
         sums = cuda.shared.array(threads, np.float64)
         thread, part = cuda.threadIdx.x, cuda.blockIdx.x
@@ -66,11 +63,11 @@ def fit(dtype: str, threads: int, line: bool) -> Kernel:
 
 
 @cache
-def settle(dtype: str, threads: int, line: bool) -> Kernel:
+def settle(build: Build, line: bool) -> Kernel:
     """Kernel of the middle and the slope of each row from the sums of its parts, and of the middles as samples."""
-    total, number = summing(threads), np.dtype(dtype).type
+    threads, total, number = build.threads, summing(build.threads), np.dtype(build.dtype).type
 
-    @kernel(dtype, threads, line)
+    @kernel(build, line)
     def settle_kernel(partial, parts, samples, rows, trends, means):
         sums = cuda.shared.array(threads, np.float64)
         thread, row = cuda.threadIdx.x, cuda.blockIdx.y + ROWS * cuda.blockIdx.z
@@ -94,12 +91,12 @@ def settle(dtype: str, threads: int, line: bool) -> Kernel:
 
 
 @cache
-def change(dtype: str, threads: int, line: bool, restoring: bool) -> Kernel:
-    """Kernel that takes the trends off rows, or ``restoring`` adds them again to those that are ``live``.
+def change(build: Build, line: bool, restoring: bool) -> Kernel:
+    """Kernel that takes the trends off rows, or, if ``restoring``, adds them again to rows that are ``live``.
 
-    Of the ``samples`` of a row there are so many, from ``first`` on.
+    The arrays have ``count`` of the ``samples`` of a row, from ``first`` on.
     """
-    number = np.dtype(dtype).type
+    number = np.dtype(build.dtype).type
 
     @device
     def trend(level, slope, middle, i):
@@ -112,7 +109,7 @@ def change(dtype: str, threads: int, line: bool, restoring: bool) -> Kernel:
     def changed(value, own):
         return value + own if restoring else value - own
 
-    @kernel(dtype, threads, line, restoring)
+    @kernel(build, line, restoring)
     def change_kernel(x, y, first, count, samples, rows, aligned, trends, live):
         row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
         if row >= rows or (restoring and live[row] == 0):
@@ -133,28 +130,28 @@ def change(dtype: str, threads: int, line: bool, restoring: bool) -> Kernel:
 
 
 class Trends:
-    """Those of the rows of a plan, which are taken off before the transform and added again after it.
+    """Trends of the rows of a plan, which are removed before the transform and added again after it.
 
-    By the plan itself, if ``fused``, which then takes `means`.
+    If ``fused``, the plan does both, with `means`.
     """
 
     def __init__(self, plan: Plan, kind: Detrend) -> None:
-        s = plan.shape
+        s, (self._least, parts) = plan.shape, plan.options.sums
         self.plan, self.line = plan, kind == "line"
         self.fused = plan.centres and not self.line
         self.means = cuda.device_array(s.rows, s.dtype)
-        most = max(PARTS // s.rows, 1)
-        self.chunk = max(-(-s.samples // most) + 3 & ~3, LEAST)
+        most = max(parts // s.rows, 1)
+        self.chunk = max(-(-s.samples // most) + 3 & ~3, self._least)
         self.parts = -(-s.samples // self.chunk)
         self._partial = cuda.device_array(2 * self.parts * s.rows, np.float64)
         self._trends = cuda.device_array(2 * s.rows, np.float64)
 
     def removed(self, x: DeviceArray, stream: Stream) -> DeviceArray:
-        """The flat rows of ``x`` without their trends; ``x`` itself if that is left to the plan."""
-        s, threads = self.plan.shape, self.plan.options.threads
-        sums = fit(s.dtype, threads, self.line)[grid(self.parts, s.rows), threads, stream]
+        """Return the flat rows of ``x`` without their trends; ``x`` itself if that is left to the plan."""
+        s, build = self.plan.shape, self.plan.build
+        sums = fit(build, self.line)[grid(self.parts, s.rows), build.threads, stream]
         sums(x, s.samples, s.rows, self.plan.aligned(x), self.chunk, self._partial)
-        ends = settle(s.dtype, threads, self.line)[grid(1, s.rows), threads, stream]
+        ends = settle(build, self.line)[grid(1, s.rows), build.threads, stream]
         ends(self._partial, self.parts, s.samples, s.rows, self._trends, self.means)
         if self.fused:
             return x
@@ -168,15 +165,18 @@ class Trends:
             self._change(True, y, y, live, stream)
 
     def _change(self, restoring: bool, x: DeviceArray, y: DeviceArray, live: DeviceArray, stream: Stream) -> None:
-        s, threads = self.plan.shape, self.plan.options.threads
-        aligned = self.plan.aligned(x) and self.plan.aligned(y)
-        launch = change(s.dtype, threads, self.line, restoring)[grid(-(-s.samples // LEAST), s.rows), threads, stream]
+        s, build = self.plan.shape, self.plan.build
+        aligned, blocks = self.plan.aligned(x) and self.plan.aligned(y), -(-s.samples // self._least)
+        launch = change(build, self.line, restoring)[grid(blocks, s.rows), build.threads, stream]
         launch(x, y, 0, s.samples, s.samples, s.rows, aligned, self._trends, live)
 
 
-def change_part(trend: Trend, x: DeviceArray, y: DeviceArray, first: int, restoring: bool, stream: Stream) -> None:
-    """Into ``y`` samples from ``first`` on of a row ``x`` without its trend, or with it again."""
+def change_part(
+    trend: Trend, x: DeviceArray, y: DeviceArray, first: int, restoring: bool, options: KernelOptions, stream: Stream
+) -> None:
+    """Write samples from ``first`` on of a row ``x`` to ``y``, without its trend, or with it again."""
     numbers, live = np.array([trend.middle[0, 0], trend.slope[0, 0]]), cuda.to_device(np.ones(1, np.int32))
-    launch = change(y.dtype.name, THREADS, True, restoring)[-(-x.size // LEAST), THREADS, stream]
+    build, blocks = options.build(y.dtype.name), -(-x.size // options.sums[0])
+    launch = change(build, True, restoring)[blocks, build.threads, stream]
     launch(x, y, first, x.size, trend.samples, 1, False, cuda.to_device(numbers), live)
-    stream.synchronize()  # what was made for it is freed
+    stream.synchronize()  # the arrays made here are freed

@@ -1,4 +1,4 @@
-"""Kernels called on all tiles of all rows, and what the inverse transforms have in common."""
+"""Kernels called on all tiles of all rows, and the common steps of the transforms."""
 
 from __future__ import annotations
 
@@ -13,34 +13,36 @@ from wavefilt.arrays import Array, Counts, DType, Floats
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
 
-from . import grains, memory, team
+from . import memory, team
 from .native import Constant, Kernel
-from .peaks import Peak
+from .selection import Peak
 
 KEEP, SOFT, HARD, GARROTE, FIRM = range(5)
-"""What inverse kernels do to details."""
+"""Numbers of the threshold functions, for inverse kernels."""
 LARGEST = {kind: float(np.finfo(kind).max) for kind in "fd"}
+GRAINS = {"dwt_kernels": 1 << 13, "modwt_kernels": 1 << 13, "dwt2_kernels": 1 << 17, "dual_tree_kernels": 1 << 15}
+"""Samples for each thread from which it pays, as measured; not measured for the dual tree."""
 FUNCTIONS = {"soft": SOFT, "hard": HARD, "garrote": GARROTE, "firm": FIRM}
 
 
 @dataclass(frozen=True)
 class Launch:
-    """``depth`` levels of every row from level ``first`` on, cut into tiles, and what its kernels are told of it.
+    """One call of a kernel: ``depth`` levels of every row from level ``first`` on, cut into tiles.
 
     A forward launch reads ``columns`` elements of a row, which an inverse one writes, and leaves ``rest`` to the next.
     """
 
     arguments: Constant
     tiles: int
-    """Of each row."""
+    """Tiles of each row."""
     work: int
-    """Samples of a tile, or what takes as long."""
+    """Samples of a tile, or the number of samples that take as long."""
     first: int = 0
     depth: int = 1
     columns: int = 0
     rest: int = 0
     elements: int = 0
-    """Of the samples' size, and ``more`` bytes, that a kernel works in."""
+    """Elements of the samples' size, and ``more`` bytes, of the workspace."""
     more: int = 0
 
 
@@ -53,38 +55,37 @@ def job(
     kept: object,
     peak: Peak | None = None,
 ) -> team.Job:
-    """``kernel`` on all tiles of all rows, and the ``peak`` of what it reads if that is asked for.
+    """Return a job: the kernel on all tiles of all rows, and the ``peak`` of the samples it reads if that is given.
 
-    ``kept`` are arrays behind addresses in ``arguments``, which must live as long as the work does: all but the rows.
+    ``kept`` are the arrays behind addresses in ``arguments``, which must live as long as the work, except the rows.
     """
     workspace, jobs = launch.elements * dtype.itemsize + launch.more, rows * launch.tiles
     work = kernel.of(dtype, launch.arguments, *arguments, workspace=workspace, kept=kept)
-    transform, _, _ = kernel.module.partition(".")
-    grain = max(grains.SAMPLES[transform] // max(launch.work, 1), 1)
+    grain = max(GRAINS[kernel.module] // max(launch.work, 1), 1)
     return peak.along(work, jobs, grain) if peak else team.Job(work, jobs, grain)
 
 
 @lru_cache(maxsize=64)
 def analysis_filters(wavelet: pywt.Wavelet, dtype: DType, over: float = 1.0) -> Constant:
-    """Those of forward kernels, divided. A wavelet never changes, and making its lists takes longer than finding it."""
+    """Return the filters of forward kernels, divided by ``over``: PyWavelets takes long to list them."""
     lo, hi = (np.array(taps[::-1]) / over for taps in (wavelet.dec_lo, wavelet.dec_hi))
     return Constant(lo.astype(dtype), hi.astype(dtype))
 
 
 @lru_cache(maxsize=64)
 def synthesis_filters(wavelet: pywt.Wavelet, dtype: DType) -> Constant:
-    """Those of the inverse kernels of decimated transforms: taps of even and of odd outputs, low and high in turn."""
+    """Return the taps of the even and of the odd outputs of an inverse decimated transform, low and high in turn."""
     bank = np.array([wavelet.rec_lo, wavelet.rec_hi], dtype)
     return Constant(bank[:, -2::-2].T.ravel(), bank[:, ::-2].T.ravel())
 
 
 def past(limit: int, shape: tuple[int, ...], itemsize: int) -> int:
-    """Samples of a row from which kernels store past the caches: of one that has all of an array of ``limit`` bytes."""
+    """Return the samples of a row from which kernels store past the caches, for arrays of ``limit`` bytes or more."""
     return max(limit // max(shape[0] * itemsize, 1), 1)
 
 
 def destination(out: Array | None, shape: tuple[int, ...], dtype: DType) -> tuple[Array, int]:
-    """``out``, or a new array, and where it begins. Raises ValueError if ``out`` is not of the result's kind."""
+    """Return ``out``, or a new array, and its address. Raises ValueError for an ``out`` of another shape or dtype."""
     if out is None:
         return memory.placed(shape, dtype, result=True)
     if out.shape != shape or out.dtype != dtype or not out.flags.carray:
@@ -93,7 +94,7 @@ def destination(out: Array | None, shape: tuple[int, ...], dtype: DType) -> tupl
 
 
 def shrinking(shrinkage: Shrinkage | None, pyramid: Pyramid) -> tuple[int, Floats]:
-    """The number of one of the four functions and the thresholds (bands, rows), finite in the coefficients' dtype."""
+    """Return the number of the threshold function, and thresholds (bands, rows) finite in the coefficients' dtype."""
     y = pyramid.coefficients[0]
     if shrinkage is None:
         return KEEP, np.empty((len(pyramid.coefficients) - 1, len(y)))
@@ -102,10 +103,10 @@ def shrinking(shrinkage: Shrinkage | None, pyramid: Pyramid) -> tuple[int, Float
 
 
 class Packed(Pyramid):
-    """A pyramid as kernels take it: its arrays belong together, and their elements lie aligned and in C order."""
+    """A pyramid as kernels take it: arrays of the right shapes, aligned and in C order."""
 
     addresses: Counts
-    """Where the details begin, finest first; the last is the approximation's."""
+    """Addresses of the details, finest first, and at the end of the approximation."""
 
     def __init__(
         self, coefficients: tuple[Array, ...], analysis: Analysis, shape: tuple[int, ...], addresses: Counts
@@ -127,9 +128,9 @@ def analysing(
     constants: tuple[object, ...],
     peak: Peak | None,
 ) -> tuple[Packed, list[team.Job]]:
-    """The pyramid of rows, and what computes it, first their ``peak`` if that is asked for.
+    """Return the pyramid of rows, and the jobs that compute it, and their ``peak`` if that is given.
 
-    ``lengths`` are those of the details, finest first, and of every launch's approximation.
+    ``lengths`` are the lengths of the details, finest first, and of every launch's approximation.
     """
     arrays, addresses = memory.several(len(x), lengths, x.dtype)
     source, jobs = memory.address(x), list[team.Job]()
@@ -149,7 +150,10 @@ def synthesising(
     out: Array | None,
     *constants: object,
 ) -> tuple[Array, list[team.Job]]:
-    """The rows again, in ``out`` if given, and what computes them: kernels that take ``constants`` at the end."""
+    """Return the reconstructed rows, in ``out`` if given, and the jobs that compute them.
+
+    Their kernel takes ``constants`` after all other arguments.
+    """
     (samples,), y = pyramid.shape, pyramid.coefficients[0]
     out, begin = destination(out, (len(y), samples), y.dtype)
     if not launches:
@@ -174,12 +178,12 @@ def run(
     kept: object,
     peak: Peak | None = None,
 ) -> None:
-    """A `job` alone."""
+    """Run a single `job`."""
     _run([job(kernel, dtype, rows, launch, arguments, kept, peak)], peak)
 
 
 def _run(jobs: Sequence[team.Job], peak: Peak | None) -> None:
-    """One job after the other; the first finds the ``peak``, and no more is worked on if that is not finite."""
+    """Run one job after the other; the first finds the ``peak``, and the rest does not run if that is not finite."""
     if peak:
         peak.found = team.run(jobs, peak.infinite)
     else:
@@ -187,9 +191,9 @@ def _run(jobs: Sequence[team.Job], peak: Peak | None) -> None:
 
 
 Analysing = Callable[[Array, Analysis, int, Peak | None], tuple[Pyramid, list[team.Job]]]
-"""``analysing(x, analysis, tile, peak)``: the pyramid, and what computes it."""
+"""``analysing(x, analysis, tile, peak)`` returns the pyramid, and the jobs that compute it."""
 Synthesising = Callable[[Pyramid, int, Floats, Array | None, int], tuple[Array, list[team.Job]]]
-"""``synthesising(pyramid, function, thresholds, out, tile)``: the rows again, and what computes them."""
+"""``synthesising(pyramid, function, thresholds, out, tile)`` returns the rows, and the jobs that compute them."""
 
 
 Decompose = Callable[[Array, Analysis, int, Peak | None], Pyramid]
@@ -197,7 +201,7 @@ Reconstruct = Callable[[Pyramid, Shrinkage | None, Array | None, int], Array]
 
 
 def decompose(analysing: Analysing, x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> Pyramid:
-    """The pyramid, computed."""
+    """Return the coefficients of ``x``."""
     pyramid, jobs = analysing(x, analysis, tile, peak)
     _run(jobs, peak)
     return pyramid
@@ -206,7 +210,7 @@ def decompose(analysing: Analysing, x: Array, analysis: Analysis, tile: int, pea
 def reconstruct(
     synthesising: Synthesising, pyramid: Pyramid, shrinkage: Shrinkage | None, out: Array | None, tile: int
 ) -> Array:
-    """The rows or panels again, computed."""
+    """Return the reconstructed rows or sections."""
     y, jobs = synthesising(pyramid, *shrinking(shrinkage, pyramid), out, tile)
     if jobs:
         team.run(jobs)
@@ -214,12 +218,12 @@ def reconstruct(
 
 
 def checked(coefficients: Sequence[Array], pyramid: Pyramid, wanted: Sequence[tuple[int, ...]]) -> Packed:
-    """A pyramid's coefficients, packed. Raises ValueError unless they have the shapes wanted and one dtype."""
+    """Return coefficients, packed, as a pyramid. Raises ValueError for other shapes than wanted, or several dtypes."""
     if [c.shape for c in coefficients] == wanted and len({c.dtype for c in coefficients}) == 1:
         packed = tuple(memory.packed(c) for c in coefficients)
         return Packed(packed, pyramid.analysis, pyramid.shape, memory.addresses(packed[::-1]))
     found = ", ".join(f"{c.dtype} {c.shape}" for c in coefficients)
-    what = f"{pyramid.samples} samples" if len(pyramid.shape) == 1 else f"a panel {pyramid.shape}"
+    what = f"{pyramid.samples} samples" if len(pyramid.shape) == 1 else f"a section {pyramid.shape}"
     raise ValueError(
         f"coefficients {found} do not belong together: {what} have {', '.join(map(str, wanted))} of one dtype"
     )

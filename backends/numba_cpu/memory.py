@@ -1,27 +1,27 @@
-"""Large arrays from memory used before: the first touch of fresh pages takes as long as half a transform."""
+"""Large arrays in memory used before: the first touch of fresh pages takes as long as half a transform."""
 
 from __future__ import annotations
 
-import atexit
 import math
 import os
 import threading
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from ctypes import addressof, c_char
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from sys import getrefcount
+from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from wavefilt.arrays import Array, Counts, DType
 
 
 def _retained() -> int:
     most = 1 << 40
-    with suppress(OSError, ValueError, AttributeError):  # of the last, the system is Windows
+    with suppress(OSError, ValueError, AttributeError):  # AttributeError on Windows
         most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for name in ("memory.max", "memory/memory.limit_in_bytes"):  # of a container
         with suppress(OSError, ValueError):  # "max"
@@ -30,59 +30,45 @@ def _retained() -> int:
 
 
 RETAINED = _retained()
-"""Bytes kept for later at most: a share of what there is, 192 MiB at least and 1 GiB at most.
+"""Bytes of memory kept for later arrays at most: 1/32 of the machine's, at least 192 MiB and at most 1 GiB.
 
-The coefficients and the result of 16 Mi float32 samples are 128 MiB, of 64 Mi 512.
+The coefficients and the result of 16 Mi float32 samples take 128 MiB, those of 64 Mi 512 MiB.
 """
 
 HUGE = 2 << 20
-"""Bytes of a huge page: results of 2 to 4 MiB are twice as fast to fill in those as in pages of 4 KiB."""
+"""Bytes of a huge page: results of 2 to 4 MiB are filled twice as fast in those as in pages of 4 KiB."""
 LINE = 64  # bytes of a cache line
 PASSED = 1 << 24
-"""Bytes of a result, or of the details of a level, from which they are stored past the caches."""
+"""Bytes of a result, or of the details of a level, from which stores bypass the caches."""
 
 SMALLEST = 1 << 16  # bytes from which an array is worth keeping
-BLOCKS = 32  # so few that looking through them costs nothing
-SMALL = 1 << 20  # bytes up to which a block is not worth adding them all up
-_LARGE_RETAINED = RETAINED - BLOCKS * SMALL  # so that small blocks cannot take the sum over the limit
+SMALL = 1 << 20  # bytes up to which several arrays share a block
+BLOCKS = 32  # that are searched for one of the right size
 
-IDLE = 8
-"""Things kept for the next call at most."""
+_lock = threading.Lock()
+_blocks: dict[tuple[int, int], Array] = {}
+"""The owners of the memory of recent arrays, by the arrays' size and address; the last used is at the end.
 
-
-class Idle(Protocol):
-    """What holds arrays, and can be used again."""
-
-    size: int
-    """Bytes."""
-
-
-Thing = TypeVar("Thing", bound=Idle)
-_idle: dict[Hashable, Idle] = {}
-
-# by address, in the order in which they came free; single operations of a dict are atomic: __del__ could take no lock,
-# and may run while another goes over it, which goes over a copy
-_free: dict[int, NDArray[np.uint8]] = {}
+A block is free if nothing else refers to its owner: an array and all its views do. There is no destructor that would
+have to give it back, in which an interrupt could be lost.
+"""
+_UNUSED = next(map(getrefcount, {0: np.empty(0)}.values()))
+"""The reference count of an owner that only `_blocks` refers to."""
 
 
-class _Loan:
-    """Owner of an array's memory, kept alive by the array and all its views; gives it back when they are gone."""
+def _forget() -> None:
+    """Begin with no blocks: another thread may have held the lock when the process was forked."""
+    global _lock
+    _lock = threading.Lock()
+    _blocks.clear()
 
-    def __init__(self, block: NDArray[np.uint8], begin: int, shape: tuple[int, ...], dtype: DType) -> None:
-        self._block, self._begin = block, begin
-        self.__array_interface__ = {"version": 3, "shape": shape, "typestr": dtype.str, "data": (begin, False)}
 
-    def __del__(self) -> None:
-        size = self._block.nbytes
-        if size > _LARGE_RETAINED:
-            return
-        _free[self._begin] = self._block
-        if size > SMALL or len(_free) > BLOCKS:
-            trim(_LARGE_RETAINED)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
 
 
 class _Workspace(threading.local):
-    """What kernels work in, for each thread as much as any of its calls has needed."""
+    """Working memory of the kernels, for each thread as much as any of its calls has needed."""
 
     size, begin = 0, 0
     block: Array = np.empty(0, np.uint8)
@@ -92,103 +78,73 @@ _workspace = _Workspace()
 
 
 def workspace(size: int) -> int:
-    """The address of so many bytes, aligned to a cache line, that the calling thread may use until its next call."""
+    """Return the address of ``size`` bytes, aligned to a cache line, that the thread may use until its next call."""
     if size > _workspace.size:
-        _workspace.block = np.empty(size + LINE, np.uint8)
-        _workspace.size, _workspace.begin = size, -(-address(_workspace.block) // LINE) * LINE
+        block = np.empty(size + LINE, np.uint8)
+        begin = -(-address(block) // LINE) * LINE
+        _workspace.block, _workspace.begin, _workspace.size = block, begin, size
     return _workspace.begin
 
 
-def trim(bytes_kept: int = 0) -> None:
-    """Hand memory that no array uses back to the system, all but this much: first what was used longest ago."""
-    if not bytes_kept:
-        _idle.clear()
-    blocks = list(_free.copy().items())
-    excess = sum(block.nbytes for _, block in blocks) + _idle_bytes() - bytes_kept
-    number = len(blocks)
-    for begin, block in blocks:
-        if excess <= 0 and number <= BLOCKS:
-            return
-        _free.pop(begin, None)  # another thread may have taken it
-        excess -= block.nbytes
-        number -= 1
-
-
-def _idle_bytes() -> int:
-    return sum(thing.size for thing in _idle.copy().values())
-
-
-def lend(key: Hashable, kind: type[Thing]) -> Thing | None:
-    """What was kept by this key, to one caller alone."""
-    found = _idle.pop(key, None)
-    return found if isinstance(found, kind) else None
-
-
-def keep(key: Hashable, thing: Idle) -> None:
-    """Keep something for the next call; what was used longest ago goes where all of it takes too much."""
-    _idle[key] = thing
-    while len(_idle) > IDLE or _idle_bytes() > RETAINED // 2:
-        try:
-            _idle.pop(next(iter(_idle.copy())), None)
-        except StopIteration:  # another thread was faster
-            return
-
-
-atexit.register(trim)  # before what the arrays need is gone
+def release() -> None:
+    """Hand all memory that no array uses back to the system."""
+    with _lock:
+        _blocks.clear()
 
 
 def empty(shape: tuple[int, ...], dtype: DTypeLike) -> Array:
-    """`np.empty`, from a free block of this size if there is one; where memory is short all free ones are given up."""
+    """Return an array as `np.empty` does, in a free block of this size if there is one."""
     return placed(shape, dtype)[0]
 
 
 def placed(shape: tuple[int, ...], dtype: DTypeLike, result: bool = False) -> tuple[Array, int]:
-    """`empty`, and where the array begins; a ``result`` is likely to be kept, and so to be new memory at every call."""
+    """Return `empty`, and its address; a ``result`` is likely to be kept, and so to be new memory at every call."""
     dtype = np.dtype(dtype)
     size = math.prod(shape) * dtype.itemsize
     try:
-        if size >= SMALLEST:
-            block, begin = _block(size, result)
-            return np.asarray(_Loan(block, begin, shape, dtype)), begin
+        if SMALLEST <= size <= RETAINED:
+            with _lock:
+                begin, owner = _block(size, result)
+            return np.ndarray(shape, dtype, owner, begin - address(owner)), begin
         array = np.empty(shape, dtype)
     except MemoryError:
-        trim()
+        release()
         array = np.empty(shape, dtype)
     return array, address(array)
 
 
-def _block(size: int, result: bool) -> tuple[NDArray[np.uint8], int]:
-    """A free block of this size, of several the last used, or a new one; and where it begins."""
-    for begin, block in reversed(_free.copy().items()):
-        if block.nbytes == size and _free.pop(begin, None) is not None:
-            return block, begin
-    if result and size >= HUGE:  # NumPy asks for huge pages, which take the place of whole ones alone
-        whole = np.empty(size + HUGE, np.uint8)
-        start = -address(whole) % HUGE
-        block = whole[start : start + size]
-    else:
-        whole = np.empty(size + LINE, np.uint8)
-        start = -address(whole) % LINE
-        block = whole[start : start + size]
-    return block, address(block)
+def _block(size: int, result: bool) -> tuple[int, Array]:
+    """Return the free block of this size that was used last, or a new one: its address and its owner."""
+    counts = zip(_blocks, map(getrefcount, _blocks.values()), strict=True)
+    if free := [key for key, count in counts if count == _UNUSED and key[0] == size]:
+        owner = _blocks[free[-1]] = _blocks.pop(free[-1])
+        return free[-1][1], owner
+    align = HUGE if result and size >= HUGE else LINE  # NumPy asks for huge pages, which replace whole ones alone
+    owner = np.empty(size + align, np.uint8)
+    begin = -(-address(owner) // align) * align
+    _blocks[size, begin] = owner
+    excess = sum(block.nbytes for block in _blocks.values()) - RETAINED
+    while excess > 0 or len(_blocks) > BLOCKS:
+        excess -= _blocks.pop(next(iter(_blocks))).nbytes
+    return begin, owner
 
 
 def packed(array: Array) -> Array:
-    """The array if its elements lie aligned and in C order, as kernels need them, else a copy in which they do."""
+    """Return the array if its elements are aligned and in C order, as kernels need them, else such a copy."""
     if array.flags.c_contiguous and array.flags.aligned:
         return array
     return np.require(array, requirements=["C", "A"])
 
 
 def packed_rows(array: Array) -> Array:
-    """A 2-D array if the elements of each row lie aligned and side by side, else a copy in which all do."""
+    """Return a 2-D array if the elements of each row are aligned and consecutive, else a packed copy."""
     if array.strides[1] == array.itemsize and array.flags.aligned:
         return array
     return packed(array)
 
 
 def address(array: Array) -> int:
-    """Where an array begins; in a third of the time that ``array.ctypes.data`` takes."""
+    """Return the address of an array, in a third of the time that ``array.ctypes.data`` takes."""
     buffer: Any = array  # that an array is one is known to types from Python 3.12 on
     try:
         return addressof(c_char.from_buffer(buffer))
@@ -198,12 +154,12 @@ def address(array: Array) -> int:
 
 
 def addresses(arrays: Sequence[Array]) -> Counts:
-    """Where each array begins."""
+    """Return the address of each array."""
     return np.array([address(array) for array in arrays], dtype=np.int64)
 
 
 def aligned(words: Sequence[int] | Counts) -> Counts:
-    """Words of 8 bytes that begin at a cache line."""
+    """Return a copy of words of 8 bytes that begins at a cache line."""
     room = np.empty(len(words) + LINE // 8, np.int64)
     found = room[-address(room) % LINE // 8 :][: len(words)]
     found[:] = words
@@ -211,10 +167,10 @@ def aligned(words: Sequence[int] | Counts) -> Counts:
 
 
 def several(rows: int, lengths: Sequence[int], dtype: DType) -> tuple[list[Array], Counts]:
-    """Arrays (rows, length), and where each begins.
+    """Return arrays (rows, length), and their addresses.
 
-    Small ones share a block: to allocate and address each for itself takes as long as to transform 16 Ki samples.
-    Of large ones a caller may keep one and let go of the others.
+    Small ones share a block, which saves the time of transforming 16 Ki samples. Large ones have a block each, so that
+    a caller may keep one without the others.
     """
     size = dtype.itemsize
     if rows * sum(lengths) * size > SMALL:

@@ -7,21 +7,20 @@ cache does not.
 from __future__ import annotations
 
 import ctypes
-import os
 import struct
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
 from llvmlite import binding
 
-from wavefilt import interrupts, stages
+from wavefilt import stages, threads
 from wavefilt.arrays import DType
 from wavefilt.backends import kernel_files
+from wavefilt.errors import BackendUnavailable
 
 from . import memory, processes
 from .target import key, kinds
@@ -31,14 +30,14 @@ FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 4)  # which rele
 
 
 INTEGER, FLOAT, SCATTERED = -1, -2, -3
-"""Arguments that are no contiguous arrays, of which the number of dimensions counts."""
+"""Kinds of arguments that are no contiguous arrays; the kind of those is their number of dimensions."""
 _Kinds: TypeAlias = tuple[list[int], list[DType]]
 
 
 class Kernel:
     """A function of a range, in a module of this package, with one version for each dtype of samples.
 
-    ``parameters`` are those before the workspace, begin and end: ``i`` is an integer, ``u`` one of 32 bits without a
+    ``parameters`` come before the workspace, begin and end: ``i`` is an integer, ``u`` one of 32 bits without a
     sign, ``d`` a float64, ``B`` an integer of the samples' size, ``i[]`` and ``d[,]`` are C-contiguous arrays of them,
     ``T[]`` one of samples.
     """
@@ -47,15 +46,15 @@ class Kernel:
         self.module, self.name, self.parameters = module, name, parameters
         self.symbol = f"{module}.{name}"
         self.versions: dict[str, tuple[int, Callable[..., int]]] = {}
-        """Those that this process has loaded, where they are and as functions, by the character of the dtype."""
+        """The loaded versions by the character of their dtype: address and function."""
         self._block = struct.Struct(f"{sum(1 + dimensions for _, dimensions in kinds(parameters, np.dtype('f4')))}q")
         self._wanted: dict[str, _Kinds] = {}
 
     def of(self, dtype: DType, *arguments: object, workspace: int = 0, kept: object = None) -> Work:
-        """The kernel with all its arguments but the range, and bytes of memory to work in.
+        """Return the kernel with all arguments except the range, and with bytes of memory to work in.
 
-        ``kept`` are the arrays behind addresses in the arguments, which must live as long as the work does. Raises
-        TypeError for other arguments than the kernel takes: it would read, or write, what is not theirs.
+        ``kept`` are the arrays behind addresses in the arguments, which must live as long as the work. Raises TypeError
+        for arguments of other types than the kernel takes: it would read or write other memory.
         """
         if dtype.char not in self._wanted:
             load([self], dtype)
@@ -72,7 +71,7 @@ class Kernel:
 
 
 class Constant:
-    """Arguments that are used many times, as kernels take them."""
+    """Arguments that are packed once and used many times."""
 
     def __init__(self, *values: object) -> None:
         self.words, self.kinds = _packed(values)
@@ -80,9 +79,9 @@ class Constant:
 
 
 def _packed(values: Sequence[object]) -> tuple[list[int], _Kinds]:
-    """What kernels read: a word for each number, and for an array its address and shape; and the kinds of the values.
+    """Return the words of the values, one for each number, for an array its address and shape; and their kinds.
 
-    In order of how often they come, since this runs for every launch.
+    The commonest types are tested first, since this runs for every launch.
     """
     words: list[int] = []
     forms: list[int] = []
@@ -125,7 +124,7 @@ class Work:
 
 
 class Address:
-    """Where one array is told of in the arguments of several kernels, to put another in its place."""
+    """The places of one array's address in the arguments of several kernels, to put another array there."""
 
     def __init__(self, address: int, works: Sequence[Work]) -> None:
         words = [memoryview(work.arguments).cast("q") for work in works]
@@ -136,38 +135,45 @@ class Address:
             words[i] = address
 
 
-_lock = threading.RLock()
-if hasattr(os, "register_at_fork"):  # a fork while another thread loads would leave it taken in the child for ever
-    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
-
-
 def load(kernels: Sequence[Kernel], dtype: DType) -> None:
-    """Make kernels ready, those that no cache has compiled side by side.
+    """Load kernels; the ones that are not in a cache are compiled first, several at once.
 
-    Raises MemoryError where there is not enough to compile.
+    Raises MemoryError if there is not enough to compile, and BackendUnavailable if numba cannot compile them.
     """
     for kernel in kernels:
         if dtype.char not in kernel.versions:
             break
     else:
         return
-    with _lock:
-        missing = [kernel for kernel in kernels if dtype.char not in kernel.versions]
-        codes = compiled([(kernel, dtype) for kernel in missing])
-        with interrupts.deferred():
-            for kernel, _ in codes:
-                kernel.versions[dtype.char] = _linked(kernel, codes[kernel, dtype])
+    if _failed:
+        raise _failed[0]
+    try:
+        threads.load(partial(_load, kernels, dtype))
+    except BackendUnavailable as error:
+        _failed.append(error)
+        raise
+
+
+_failed: list[BackendUnavailable] = []
+"""Why kernels cannot be compiled: they are not tried again."""
+
+
+def _load(kernels: Sequence[Kernel], dtype: DType) -> None:
+    missing = [kernel for kernel in kernels if dtype.char not in kernel.versions]
+    codes = compiled([(kernel, dtype) for kernel in missing])
+    for kernel, _ in codes:
+        kernel.versions[dtype.char] = _linked(kernel, codes[kernel, dtype])
 
 
 def cached(task: processes.Task) -> bool:
-    """Whether the kernel is compiled already."""
+    """Return whether the kernel is in a cache on disk."""
     return _read(task, kernel_files.folders(PACKAGE)) is not None
 
 
 def compiled(
-    tasks: Sequence[processes.Task], advance: Callable[[int], None] | None = None
+    tasks: Sequence[processes.Task], advance: Callable[[int], None] = lambda done: None
 ) -> dict[processes.Task, bytes]:
-    """The object files of kernels, from the cache or compiled and cached now. Raises MemoryError as `load`."""
+    """Return the object files of kernels, from the cache or compiled and cached now. Raises errors as `load`."""
     codes = {task: _read(task, kernel_files.folders(PACKAGE)) for task in tasks}
     absent = [task for task, code in codes.items() if code is None]
     found = {task: code for task, code in codes.items() if code is not None}
@@ -177,12 +183,9 @@ def compiled(
     return found
 
 
-_engines: list[binding.ExecutionEngine] = []
-
-
 @cache
 def _machine() -> binding.TargetMachine:
-    with suppress(RuntimeError):  # deprecated where LLVM does it by itself
+    with suppress(RuntimeError):  # deprecated in versions that need no call
         binding.initialize()
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
@@ -190,31 +193,35 @@ def _machine() -> binding.TargetMachine:
 
 
 def addresses(program: str, names: Sequence[str]) -> dict[str, int]:
-    """Where the functions of a program in LLVM's language are, once it is compiled; they stay as `_linked` ones do."""
+    """Compile a program in LLVM's language, and return the addresses of its functions."""
     machine = _machine().create_target_machine(opt=2)
     module = binding.parse_assembly(program)
     engine = binding.create_mcjit_compiler(module, machine)
     engine.finalize_object()
     found = {name: engine.get_function_address(name) for name in names}
-    engine.detach()
-    _engines.append(engine)
+    _keep(engine)
     return found
 
 
+def _keep(engine: binding.ExecutionEngine) -> None:
+    """Keep machine code until the process ends: a thread may run it when the interpreter ends."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))
+
+
 def _linked(kernel: Kernel, code: bytes) -> tuple[int, Callable[..., int]]:
-    """The function in an object file; it stays in memory as long as the process does."""
+    """Return address and function of the kernel in an object file, which stays in memory until the process ends."""
     module = binding.parse_assembly("")
     engine = binding.create_mcjit_compiler(module, _machine().create_target_machine(opt=0))
     engine.add_object_file(binding.ObjectFileRef.from_data(code))
     engine.finalize_object()
     address = engine.get_function_address(kernel.symbol)
-    engine.detach()  # never freed: a thread may be in it when the interpreter ends
-    _engines.append(engine)
+    _keep(engine)
     return address, FUNCTION(address)
 
 
 def _name(kernel: Kernel, dtype: DType) -> str:
-    return f"{kernel.symbol}-{dtype}-{key()}.o"
+    same = not {"T", "B"}.intersection(kernel.parameters)  # for every dtype
+    return f"{kernel.symbol}-{'all' if same else dtype}-{key()}.o"
 
 
 def _read(task: processes.Task, folders: Sequence[Path]) -> bytes | None:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from wavefilt.arrays import Array, Counts, Floats
+from wavefilt.statistics.mergeable import Interval, Summation
 
 from . import entries, memory, selection, team
-
-if TYPE_CHECKING:
-    from wavefilt.statistics.radix_select import Interval
 
 AT_ONCE = 256
 """Blocks whose magnitudes inside the interval are listed at a time: 4 MiB of float32."""
@@ -25,8 +21,8 @@ def _energies(x: Array, y: Array, scale: float) -> tuple[float, float]:
     return float(sums[0]), float(sums[1])
 
 
-class ChunkSums:
-    """`wavefilt.statistics.summation.Summation` in blocks of `selection.CHUNK`, as `selection.NumbaStatistics` sums."""
+class ChunkSums(Summation):
+    """`wavefilt.statistics.mergeable.Summation` in blocks of `selection.CHUNK`, as `selection.NumbaStatistics` sums."""
 
     energies = staticmethod(_energies)
     tabulate = staticmethod(selection.count_inside)

@@ -1,85 +1,215 @@
-"""What is done again and again to arrays of one shape: made once, and kept with its memory for the next call.
+"""Denoising in a single launch: all steps for rows of one shape are prepared once, and kept for the next call.
 
-To describe what a call does takes longer than to transform 64 Ki samples.
+To describe the work of a call takes longer than to transform 64 Ki samples. Nothing is decided in Python between the
+transform, the thresholds and the inverse; only rules whose thresholds follow from the noise and the mean squares of a
+row can be denoised so.
 """
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Hashable
 
 import numpy as np
 
-from wavefilt.arrays import Array, Floats
-from wavefilt.statistics.interface import Wanted
-from wavefilt.transforms import Analysis
+from wavefilt import threads, trend
+from wavefilt.arrays import Array
+from wavefilt.backends.crossover import numba_crossover
+from wavefilt.options import Options
+from wavefilt.thresholding import rules
 
-from . import launching, memory, native, team
+from . import dwt, entries, launching, local, memory, modwt, native, team
 from .launching import Analysing, Synthesising
-from .peaks import Peak
-from .selection import NumbaStatistics
+from .selection import GRAIN, NumbaStatistics, Peak, cut_from, no_samples
+
+GIVEN, GLOBAL, LEVEL = range(3)
+NOISE_OF = {"global": GLOBAL, "level": LEVEL}
+"""Where the noise comes from; it is given if ``sigma`` is a number."""
+LINEAR, FIXED, BAYES = range(3)
+RULES = {"linear": LINEAR, "fixed": FIXED, "bayes": BAYES}
+"""Thresholds that are multiples of the noise, numbers of the user, and those of rule "bayes"."""
+TRANSFORMS: dict[str, tuple[Analysing, Synthesising]] = {
+    "dwt": (dwt.analysing, dwt.synthesising),
+    "modwt": (modwt.analysing, modwt.synthesising),
+}
+BLOCK, SHARE = 16 << 20, 2 << 20
+"""Bytes of coefficients that are computed together at least, in all and for each thread.
+
+More leave the caches before they are used again.
+"""
+IDLE = 8
+"""Prepared runs that are kept at most."""
+KNOWN = 64
+"""Kinds of arrays that are remembered at most because their run was in vain."""
+WAIT = 8
+"""Arrays of a kind that are not tried after one whose run was in vain: they are often alike."""
+
+_lock = threading.Lock()
+_idle: dict[Hashable, Run] = {}
+_in_vain: dict[Hashable, tuple[Options, int]] = {}
+"""Calls that are not tried. The options are kept, since they are found by their identity."""
 
 
-def statistics(pyramid: launching.Packed, with_approximation: bool = False) -> NumbaStatistics:
-    """Of rows, each by itself."""
-    own = [*pyramid.addresses[: pyramid.level], pyramid.addresses[-1]]  # between them are those of each launch
-    begins = np.array(own) if pyramid.analysis.transform.name == "dwt" else None
-    counted = pyramid.with_approximation if with_approximation else pyramid
-    return NumbaStatistics([[d] for d in counted.details], "trace", begins)
+def _forget() -> None:
+    """Begin with nothing prepared: another thread may have held the lock when the process was forked."""
+    global _lock
+    _lock = threading.Lock()
+    release()
 
 
-class Plan:
-    """Pyramids of rows of one shape, in the same memory each time, with what is wanted of their details."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
 
-    def __init__(
-        self, x: Array, analysis: Analysis, tile: int, wanted: Wanted, analysing: Analysing, synthesising: Synthesising
-    ) -> None:
-        self._peak, self._tile, self._synthesising = Peak(x), tile, synthesising
-        pyramid, jobs = analysing(x, analysis, tile, self._peak)
+
+def release() -> None:
+    """Give up all prepared runs and their memory."""
+    with _lock:
+        _idle.clear()
+        _in_vain.clear()
+
+
+def denoise(x: Array, options: Options, level: int, tile: int, out: Array | None = None) -> Array | None:
+    """Return the rows denoised, in ``out`` if given, or None where this is not possible in one launch.
+
+    It is not possible for rows with gaps, dead ones, unchanged ones, errors, and for some options.
+    """
+    key = x.shape, x.dtype.char, tile, threads.get_num_threads(), id(options), level
+    with _lock:
+        run = _idle.pop(key, None)
+        if run is None and key in _in_vain:
+            own, calls = _in_vain.pop(key)
+            if calls:
+                _in_vain[key] = own, calls - 1
+                return None
+    new = run is None
+    if run is None:
+        if not _possible(x, options, level):
+            _note_in_vain(key, options, 1 << 62)
+            return None
+        run = Run(x[: _rows_at_once(x, options, level)], options, level, tile)
+    y = run(x, out)
+    if y is None:
+        _note_in_vain(key, options, WAIT)
+    with _lock:
+        _idle[key] = run
+        if new:
+            while len(_idle) > IDLE or sum(own.size for own in _idle.values()) > memory.RETAINED // 2:
+                _idle.pop(next(iter(_idle)))
+    return y
+
+
+def _note_in_vain(key: Hashable, options: Options, calls: int) -> None:
+    with _lock:
+        if len(_in_vain) >= KNOWN:
+            _in_vain.pop(next(iter(_in_vain)))
+        _in_vain[key] = options, calls
+
+
+def _copies(options: Options, level: int) -> int:
+    """Return the values for each sample: coefficients, those shrunk by their neighbours, samples without a trend."""
+    coefficients = level if options.transform.name == "modwt" else 1
+    return coefficients * (2 if options.rule.local else 1) + (options.trend is not None)
+
+
+def _rows_at_once(x: Array, options: Options, level: int) -> int:
+    """Return how many of the rows are denoised together."""
+    blocks = x.nbytes * _copies(options, level) // max(BLOCK, SHARE * threads.get_num_threads())
+    return -(-len(x) // max(min(blocks, len(x)), 1))
+
+
+def _possible(x: Array, options: Options, level: int) -> bool:
+    """Return whether a `Run` computes this."""
+    transform, rule = options.transform, options.known_rule
+    plain = options.plain and options.known and options.scope == "trace" and not options.blend and x.size > 0
+    if not (plain and level and rule and transform.name in TRANSFORMS):
+        return False
+    if rule == "bayes" and options.sigma != "level":
+        return False
+    if x[:1].nbytes > BLOCK and transform.name == "dwt" and _copies(options, level) > 1:  # it would take more memory
+        return False
+    return options.rule.local or options.function(x.shape[1]) in launching.FUNCTIONS
+
+
+class Run:
+    """All steps for a block of rows of the shape of ``x``, with the memory of their coefficients."""
+
+    def __init__(self, x: Array, options: Options, level: int, tile: int) -> None:
+        self._options, (self._rows, samples), sigma = options, x.shape, options.sigma
+        assert not isinstance(sigma, tuple)
+        name, shrinks_locally = options.transform.name, options.rule.local
+        long = name == "dwt" and samples > 2 * cut_from(self._rows, samples)
+        more = (*(entries.LONG if long else ()), *((entries.LOCAL,) if shrinks_locally else ()))
+        native.load(entries.TRANSFORMS[name] + more, x.dtype)
+        numba_crossover.note(name, x.dtype.name)
+        analysing, synthesising = TRANSFORMS[name]
+        self._detrended = memory.empty(x.shape if options.trend else (0, 0), x.dtype)
+        source = self._detrended if options.trend else x
+        peak, most = Peak(source), launching.LARGEST[x.dtype.char]
+        pyramid, jobs = analysing(source, options.analysis(level), tile, peak)
         assert isinstance(pyramid, launching.Packed)
-        self.pyramid = pyramid
-        self.size = sum(c.nbytes for c in self.pyramid.coefficients)
-        self.statistics = statistics(pyramid)
-        more, self._take = self.statistics.surveying(*wanted)
-        self._analysis = team.Program([*jobs, *more], self._peak.infinite)
-        self._samples = native.Address(memory.address(x), self._analysis.works)
-        self._syntheses: dict[int, tuple[team.Program, native.Address, Floats]] = {}
+        self.size = self._detrended.nbytes + (2 if shrinks_locally else 1) * sum(c.nbytes for c in pyramid.coefficients)
+        statistics = _statistics(pyramid, options.shrinks_approximation)
+        bands = len(statistics.counts)
+        wanted = {"level": range(1, bands + 1), "global": (1,)}.get(str(sigma), ())
+        counted, _ = statistics.surveying(wanted, options.known_rule == "bayes")
+        noise_of, scale = (NOISE_OF[sigma], rules.MAD_TO_SIGMA) if isinstance(sigma, str) else (GIVEN, float(sigma))
+        where = memory.address(x), samples, noise_of, RULES[str(options.known_rule)]
+        numbers = statistics.medians, statistics.powers, statistics.counts, scale, *options.factors(bands, samples)
+        thresholds, function = np.empty((bands, self._rows)), launching.KEEP
+        limits = np.inf if shrinks_locally else most, thresholds, peak.infinite
+        work = entries.CHOOSE.of(x.dtype, *where, *numbers, *limits, no_samples(x.dtype))
+        jobs += [*counted, team.Job(work, self._rows, GRAIN)]
+        if shrinks_locally:
+            pyramid, shrink = local.of_rows(pyramid, thresholds)
+            jobs.append(shrink)
+        else:
+            function = launching.FUNCTIONS[str(options.function(samples))]
+        y, back = synthesising(pyramid, function, thresholds, None, tile)
+        self._program = team.Program([*jobs, *back], peak.infinite)
+        self._samples, self._result = (native.Address(memory.address(a), self._program.works) for a in (x, y))
+        growth = options.transform.growth(options.filters, level) * (2 if options.trend else 1)
+        self._most = np.finfo(x.dtype).max / growth  # in this dtype
+        self._most_bits = peak.bits_of(self._most)
 
-    def analyse(self, x: Array) -> Peak:
-        """The peak; if it is finite the coefficients and what is wanted are those of ``x``."""
-        self._samples.set(memory.address(x))
-        self.statistics.forget()
-        self._peak.found = self._analysis.run()
-        if self._peak.finite:
-            self._take()
-        return self._peak
+    def __call__(self, x: Array, out: Array | None) -> Array | None:
+        """Return the rows denoised; None if one is not finite, may be dead or overflow, or stays as it is.
 
-    def synthesise(self, function: int, thresholds: Floats, out: Array | None) -> Array:
-        """The rows again, in ``out`` if given."""
-        y = self.pyramid.coefficients[0]
-        (length,) = self.pyramid.shape
-        out, begin = launching.destination(out, (len(y), length), y.dtype)
-        if function not in self._syntheses:
-            own = thresholds.copy()
-            program = team.Program(self._synthesising(self.pyramid, function, own, out, self._tile)[1])
-            self._syntheses[function] = program, native.Address(begin, program.works), own
-        program, samples, own = self._syntheses[function]
-        own[:] = thresholds
-        samples.set(begin)
-        program.run()
-        return out
+        If there are several blocks, the last one begins with rows of the one before.
+        """
+        y, target = launching.destination(out, x.shape, x.dtype)
+        source, pitch, first, last = memory.address(x), x.strides[0], 0, len(x) - self._rows
+        while True:
+            self._samples.set(source + first * pitch)
+            self._result.set(target + first * pitch)
+            own = slice(first, first + self._rows)
+            if self._options.trend:
+                done = self._without_trend(x[own], y[own])
+            else:
+                done = self._program.run() <= self._most_bits
+            if not done or first == last:
+                return y if done else None
+            first = min(first + self._rows, last)
+
+    def _without_trend(self, x: Array, y: Array) -> bool:
+        """Denoise a block without its trend, which is added again, and return whether this was possible."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            lines = trend.of_rows(x, self._options.trend)  # type: ignore[arg-type]
+            if not lines.highest <= self._most:
+                return False
+            lines.remove(x, 0, self._detrended)
+        if self._program.run() > self._most_bits:
+            return False
+        lines.restore(y)
+        return True
 
 
-class Lent(launching.Packed):
-    """The pyramid of a plan, which is kept for the next call when this is gone: so must all views of its arrays be."""
-
-    plan: Plan
-    key: Hashable
-
-    def __init__(self, plan: Plan, key: Hashable) -> None:
-        own = plan.pyramid
-        super().__init__(own.coefficients, own.analysis, own.shape, own.addresses)
-        object.__setattr__(self, "plan", plan)
-        object.__setattr__(self, "key", key)
-
-    def __del__(self) -> None:
-        memory.keep(self.key, self.plan)
+def _statistics(pyramid: launching.Packed, with_approximation: bool) -> NumbaStatistics:
+    """Return the statistics of each row."""
+    begins = [
+        *pyramid.addresses[: pyramid.level],
+        pyramid.addresses[-1],
+    ]  # between them are the approximations of each launch
+    counted = pyramid.with_approximation if with_approximation else pyramid
+    known = np.array(begins) if pyramid.analysis.transform.name == "dwt" else None
+    return NumbaStatistics([[d] for d in counted.details], "trace", known)

@@ -1,8 +1,8 @@
 """Exact medians and mean squares of the details, without sorting or copying them.
 
 The order of non-negative floats is that of their bits as integers, so magnitudes are compared as integers.
-A guess brackets the median, or a sample does in long rows; one pass counts what lies below and lists the few magnitudes
-inside; the median is selected from the list, or where these misled (many equal values) from all magnitudes.
+A guess brackets the median, or in long rows a sample; one pass counts the magnitudes below the bracket and lists the
+few inside; the median is selected from the list, or from all magnitudes if the bracket was wrong (many equal values).
 """
 
 from __future__ import annotations
@@ -10,32 +10,26 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from functools import cache
-from itertools import compress, pairwise
+from itertools import compress
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from wavefilt import threads
 from wavefilt.arrays import Array, Counts, DType, Floats
-from wavefilt.statistics import counts as host_counts
-from wavefilt.statistics.batch import RANKS, around, least_risk
-from wavefilt.statistics.interface import Risk
+from wavefilt.statistics import reference
+from wavefilt.statistics.reference import RANKS, Risk, around, least_risk
 
 from . import entries, memory, native, team
 from .native import Constant
 from .target import GROUP_BYTES
 
 if TYPE_CHECKING:
-    from wavefilt.statistics.radix_select import Interval
+    from wavefilt.statistics.mergeable import Interval
 
 CHUNK = 1 << 16  # coefficients of one share of a long row; fixed, so that sums do not depend on the threads
 LISTED = CHUNK // 16  # magnitudes of a chunk that may lie inside the bracket
 SAMPLE = 1 << 14  # magnitudes drawn from a row that is cut into chunks at least: 3 % of it then lie inside the bracket
-LISTED_AGAIN, DRAWN_AGAIN = 1 << 22, 1 << 12
-"""Magnitudes of a pool from which the lists are listed again, inside a closer bracket, and how many of them lay it.
-
-One thread takes the median from the lists: 6 % of them are left, so that others wait less for it.
-"""
 SHORT = 1 << 20  # rows up to here have their squares summed in one go, longer ones by chunks
 SHARED = 1 << 15  # details from which several threads may be worth it for a row
 LONGER = 1.5  # times a thread's share of all details, a row is cut for all threads
@@ -59,18 +53,51 @@ def _sign_off(dtype: DType) -> Array:
 
 @cache
 def sign_off(dtype: DType) -> Constant:
-    """`_sign_off` for kernels."""
+    """Return `_sign_off` as kernels take it."""
     return Constant(_sign_off(dtype))
 
 
 @cache
 def no_samples(dtype: DType) -> Constant:
-    """Which tells kernels the dtype."""
+    """Return an empty array, from which kernels know the dtype."""
     return Constant(np.empty(0, dtype))
 
 
+AT_ONCE = 1 << 17
+"""Samples whose peak is found before a launch reads them again, from the second-level cache."""
+
+
+class Peak:
+    """The largest magnitude of samples, aligned, in C order and kept by the caller."""
+
+    def __init__(self, x: Array) -> None:
+        self._bits, self._samples, self._dtype, self.found = np.dtype(f"i{x.itemsize}"), x.size, x.dtype, 0
+        self.infinite = self.bits_of(np.inf)
+        self._find = entries.PEAK.of(x.dtype, memory.address(x), sign_off(x.dtype))
+
+    def bits_of(self, magnitude: float) -> int:
+        """Return the bits of a magnitude, to compare with `found`."""
+        return int(np.array(magnitude, self._dtype).view(self._bits))
+
+    @property
+    def value(self) -> float:
+        """NaN if there is a NaN, else infinite if there is an infinity; 0 for no samples."""
+        return float(np.array(self.found, self._bits).view(self._dtype))
+
+    def find(self) -> None:
+        self.found = team.parallel(self._find, self._samples, GRAIN)
+
+    def along(self, work: native.Work, jobs: int, grain: int) -> team.Job:
+        """Return a job that finds the peak of the samples of each range before ``work`` reads them."""
+        return team.Job(work, jobs, grain, self._find, self._samples, AT_ONCE)
+
+    @property
+    def finite(self) -> bool:
+        return self.found < self.infinite
+
+
 def count_inside(interval: Interval, rows: Array, table: Counts) -> None:
-    """As `Interval.tabulate` of |d|, but compiled: several times as fast."""
+    """Count as `Interval.tabulate` does with |d|, but compiled: several times as fast."""
     if rows.dtype.kind == "c":
         rows = np.abs(rows)
     mask, kernel = _sign_off(rows.dtype), entries.TABULATE_FEW if table.itemsize == 4 else entries.TABULATE
@@ -80,7 +107,7 @@ def count_inside(interval: Interval, rows: Array, table: Counts) -> None:
 
 
 def cut_from(groups: int, details: int) -> int:
-    """Details from which a row is cut, of so many in each group."""
+    """Return the length from which a row is cut, for ``groups`` of ``details`` coefficients each."""
     number = threads.get_num_threads()
     if 2 * groups >= number:  # rows enough for all
         return SHORT
@@ -90,7 +117,11 @@ def cut_from(groups: int, details: int) -> int:
 def survey(
     addresses: Counts, lengths: Counts, pools: Counts, dtype: DType, lows: Array, highs: Array
 ) -> tuple[team.Job, tuple[Array, Counts, Counts, Floats]]:
-    """Of chunks: the magnitudes inside their pool's bracket, how many these are, and below, and the sums of squares."""
+    """Return a job over chunks, and its results.
+
+    They are the magnitudes inside the bracket of a chunk's pool, their number, the number below the bracket, and the
+    sum of squares.
+    """
     count = len(addresses)
     listed = memory.empty((count, LISTED + 1), f"i{dtype.itemsize}")
     inside, below, squares = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count)
@@ -102,13 +133,13 @@ def survey(
 
 
 class NumbaStatistics:
-    """Statistics of details: for each level, finest first, the pools of the groups, each a list of 1-D arrays."""
+    """Statistics of details, of each row or of all rows of a level together."""
 
     def __init__(self, levels: Sequence[Sequence[Array]], scope: str, begins: Counts | None = None) -> None:
         """``levels`` holds the (rows, coefficients) arrays of each level: one if every row is a group.
 
-        Of complex ones the magnitudes are kept. ``begins`` tells where each of them begins if there is one for each
-        level, in C order.
+        Complex coefficients are replaced by their magnitudes. ``begins`` holds the addresses if there is one array for
+        each level, in C order.
         """
         self._pooled = scope == "record"
         if levels[0][0].dtype.kind == "c":
@@ -150,20 +181,15 @@ class NumbaStatistics:
             self._summed.update(unsummed)
         return self.powers.copy()
 
-    def forget(self) -> None:
-        """The details have changed."""
-        self._surveyed.clear()
-        self._summed.clear()
-
     def _survey(self, levels: Sequence[int]) -> None:
-        """Medians of these levels, those not known yet, and their mean squares unless one thread has to sum them."""
+        """Find the unknown medians of these levels, and their mean squares unless one thread has to sum them."""
         if not self._surveyed.issuperset(levels):
             jobs, take = self.surveying(levels)
             team.run(jobs)
             take()
 
     def surveying(self, levels: Sequence[int], squares: bool = False) -> tuple[list[team.Job], Callable[[], None]]:
-        """What does this, or all mean squares as well, and what is to be called when it is done."""
+        """Return jobs for medians, and for all mean squares as well, and a function to call when they are done."""
         places = [i - 1 for i in levels if i not in self._surveyed]
         least = cut_from(self.groups, int(self.counts[places].sum()))
         cut = [i for i in places if self.counts[i] > least]
@@ -187,7 +213,7 @@ class NumbaStatistics:
         def take() -> None:
             self.medians[cut] = medians = chunks.medians.reshape(-1, self.groups)
             if any(long):
-                self.powers[list(compress(cut, long))] = chunks.mean_squares.reshape(-1, self.groups)[long]
+                self.powers[list(compress(cut, long))] = chunks.powers.reshape(-1, self.groups)[long]
             if summed:
                 self.powers[summed] = found.reshape(-1, self.groups)
             surveyed()
@@ -207,7 +233,7 @@ class NumbaStatistics:
         quantiles: Floats | None = None,
         powers: Floats | None = None,
     ) -> tuple[native.Work, int, int]:
-        """Medians, or other quantiles, and powers, each row by one thread; how many rows, how many are worth one."""
+        """Return a `team.Job`'s arguments: medians, or other quantiles, and powers, each row by one thread."""
         size, kept = self._dtype.itemsize, list[_Rows]()
         if self._begins is None:
             kept = [_Rows(place, self._joined(place)) for place in places]
@@ -227,7 +253,7 @@ class NumbaStatistics:
         return kernel, count, GRAIN * count // max(work, 1)  # of rows of mean length
 
     def _summing(self, places: Sequence[int]) -> tuple[native.Work, Floats, int]:
-        """Mean squares, where they will be, and how many."""
+        """Return the work that sums mean squares, the array for them, and their number."""
         tables = [_Rows(place, self._joined(place)) for place in places]
         addresses = np.concatenate([rows.addresses for rows in tables])
         lengths, found = np.repeat([rows.length for rows in tables], self.groups), self._room(self.powers, places)
@@ -235,22 +261,22 @@ class NumbaStatistics:
         return entries.MEAN_SQUARES.of(self._dtype, *arguments, kept=tables), found, len(found)
 
     def _cut(self, places: Sequence[int]) -> _Chunks:
-        """All rows cut into chunks. A pool is what has one median: a row, or all rows of a level."""
+        """Cut rows into chunks. A pool has one median: it is a row, or all rows of a level."""
         segments = [self._segments(place, joined=self.counts[place] <= SHORT) for place in places]
         starts, sizes = (np.concatenate([own[i] for _, own in segments]) for i in range(2))
         own_pools = [own[2] + i * self.groups for i, (_, own) in enumerate(segments)]
         size = np.repeat(self.counts[places], self.groups)  # of each pool
-        medians = self._room(self.medians, places)
-        return _Chunks(starts, sizes, np.concatenate(own_pools), size, self._dtype, segments, medians)
+        results = self._room(self.medians, places), self._room(self.powers, places)
+        return _Chunks(starts, sizes, np.concatenate(own_pools), size, self._dtype, segments, *results)
 
     def _room(self, numbers: Floats, places: Sequence[int]) -> Floats:
-        """For a number of each group of these places: that of ``numbers`` itself where they follow one another."""
+        """Return room for a number of each group at these places, in ``numbers`` itself if they are consecutive."""
         first, count = places[0], len(places)
         together = list(places) == list(range(first, first + count))
         return numbers[first : first + count].reshape(-1) if together else np.empty(count * self.groups)
 
     def _segments(self, place: int, joined: bool) -> tuple[object, tuple[Counts, Counts, Counts]]:
-        """What must be kept, and where the contiguous parts of a level begin, their lengths and groups."""
+        """Return the owner of the memory, and addresses, lengths and groups of the contiguous parts of a level."""
         if not joined and self._pooled:
             arrays = _grouped([memory.packed_rows(d).ravel() for d in self._levels[place]])
             sizes = np.array([array.size for array in arrays])
@@ -259,7 +285,7 @@ class NumbaStatistics:
         return rows, (rows.addresses, np.full(self.groups, rows.length), np.arange(self.groups))
 
     def _joined(self, place: int) -> Array:
-        """Details of a level, those of one group as one row."""
+        """Return the details of a level, with each group as one row."""
         details = self._levels[place]
         if len(details) > 1:
             return np.concatenate([d.ravel() for d in details])[None]
@@ -267,15 +293,15 @@ class NumbaStatistics:
 
     def exceeding(self, thresholds: Floats) -> Counts:
         def count(rows: Array, limits: Floats) -> Counts:
-            return host_counts.exceeding(rows, limits)[:, None]
+            return reference.exceeding(rows, limits)[:, None]
 
         return np.array([self._counted(i, count, limits, 1)[:, 0] for i, limits in enumerate(thresholds)])
 
     def histogram(self, level: int, widths: Floats, bins: int) -> Counts:
-        return self._counted(level - 1, lambda rows, w: host_counts.histogram(rows, w, bins), widths, bins)
+        return self._counted(level - 1, lambda rows, w: reference.histogram(rows, w, bins), widths, bins)
 
     def _counted(self, place: int, count: Callable[[Array, Floats], Counts], scales: Floats, bins: int) -> Counts:
-        """``count(rows, scales)`` of all details of a level, added up by group: shape (groups, bins)."""
+        """Add up ``count(rows, scales)`` over all details of a level, by group: shape (groups, bins)."""
         totals, lock = np.zeros((self.groups, bins), np.int64), threading.Lock()
         parts = []
         for d in self._levels[place]:
@@ -308,7 +334,7 @@ class NumbaStatistics:
 
 
 def _magnitudes(levels: Sequence[Sequence[Array]]) -> list[list[Array]]:
-    """|d| of complex details."""
+    """Return |d| of complex details."""
     found = [[memory.empty(d.shape, d.real.dtype) for d in details] for details in levels]
     tasks = []
     for details, targets in zip(levels, found, strict=True):
@@ -324,7 +350,7 @@ def _magnitudes(levels: Sequence[Sequence[Array]]) -> list[list[Array]]:
 
 
 def _parts(d: Array) -> list[tuple[slice, slice]]:
-    """Rows and columns of details that one thread takes at a time."""
+    """Return the rows and columns of details that one thread takes at a time."""
     rows, columns = d.shape
     share = max(COUNTED // max(columns, 1), 1)
     return [
@@ -358,6 +384,7 @@ class _Chunks:
         dtype: DType,
         kept: object,
         medians: Floats,
+        powers: Floats,
     ) -> None:
         chunk = np.where(sizes > SHORT, CHUNK, FINE)[pools]
         counts = -(-lengths // chunk)
@@ -370,36 +397,30 @@ class _Chunks:
         """The first chunk of each pool, and the end of the last."""
         self.medians = medians
         """NaN where the sample misled, as it does where many magnitudes are equal."""
+        self.powers = powers
+        """The mean squares of pools that are not `SHORT`."""
         native.load(entries.LONG, dtype)
         self._draw, brackets, lows, highs = self._brackets(dtype)
-        survey_, (listed, inside, below, self._squares) = survey(
-            self.addresses, self.lengths, self.pools, dtype, lows, highs
-        )
+        chunks = self.addresses, self.lengths, self.pools
+        survey_, (listed, inside, below, squares) = survey(*chunks, dtype, lows, highs)
         known, ends = (self.first, sizes, sign_off(dtype)), (lows, highs)
         counted = memory.address(listed), inside, below
-        own = *known, no_samples(dtype), *ends, *counted, self.medians
+        own = *known, no_samples(dtype), *ends, *counted, squares, medians, powers
         self._middles = entries.MIDDLES.of(dtype, *own, workspace=memory.LINE, kept=listed)
         self._jobs = [brackets, survey_]
-        if sizes.max() > LISTED_AGAIN:
-            room = 2 * (DRAWN_AGAIN + len(self.pools)) * dtype.itemsize + GROUP_BYTES
-            closer = entries.CLOSER.of(dtype, *known, *ends, *counted, workspace=room)
-            again = entries.LIST_AGAIN.of(dtype, self.pools, sign_off(dtype), *ends, listed, inside, below)
-            self._jobs += [team.Job(closer, len(sizes)), team.Job(again, len(self.pools), GRAIN // CHUNK)]
 
     def jobs(
         self, beside_draw: native.Work | None, first: int, beside_middles: native.Work | None, second: int
     ) -> list[team.Job]:
-        """What finds the medians; and so many of something else beside, which would leave threads idle by itself."""
+        """Return the jobs that find the medians, with other work beside two of them, whose counts are given.
+
+        Alone that work would leave threads idle.
+        """
         draw = team.Job(self._draw, len(self.pools), GRAIN // CHUNK, beside_draw, first)
         return [draw, *self._jobs, team.Job(self._middles, len(self.sizes), 1, beside_middles, second)]
 
-    @property
-    def mean_squares(self) -> Floats:
-        sums = [self._squares[a:b].sum() for a, b in pairwise(self.first)]
-        return np.array(sums) / self.sizes
-
     def _brackets(self, dtype: DType) -> tuple[native.Work, team.Job, Array, Array]:
-        """Magnitudes around the median of each pool, by a sample."""
+        """Bracket the median of each pool by a sample of its magnitudes."""
         drawn = np.maximum(SAMPLE, self.sizes ** (2 / 3)).astype(np.int64)
         strides = np.maximum(self.sizes // drawn, 1)[self.pools]
         ends = np.concatenate([[0], np.cumsum(-(-self.lengths // strides))])
@@ -415,7 +436,7 @@ class _Chunks:
 
 
 def _grouped(arrays: Sequence[Array]) -> list[Array]:
-    """The arrays with runs of short ones copied into one each: a chunk has a list of `LISTED` however short it is."""
+    """Join runs of short arrays: every chunk has a list of `LISTED` magnitudes, however short it is."""
     groups: list[list[Array]] = []
     for array in arrays:
         if array.size < CHUNK and groups and groups[-1][0].size < CHUNK:

@@ -6,12 +6,11 @@ import numpy as np
 
 from wavefilt.arrays import Array
 
-from .compiler import part
-from .selection import DENSITY, DRAWN_AGAIN, GUESSES, LISTED, MAD, RATIOS, SAMPLED, SPREAD, STEP
-from .selection_vectors import count_below, list_inside, list_inside_some, ranked, ranked_few
+from .adapter import part
+from .selection import DENSITY, GUESSES, LISTED, MAD, RATIOS, SAMPLED, SHORT, SPREAD, STEP
 from .target import GROUP_BYTES as RANKED
 from .target import VECTOR_BYTES
-from .vector import greater, lesser, tail, view
+from .vector import count_below, greater, lesser, list_inside, list_inside_some, ranked, ranked_few, tail, view
 
 
 def _squares(x: Array, count: int) -> float:
@@ -27,7 +26,7 @@ _sum_squares = part(_squares, fastmath={"reassoc", "contract", "nsz"})
 
 @part
 def _list_inside(bits, begin, end, sign_off, low, high, listed, k):
-    """Append magnitudes within [low, high] to ``listed`` from k on; their number, and how many lie below."""
+    """Append magnitudes within [low, high] to ``listed`` from k on; return their number, and the number below."""
     below, lanes, i = 0, VECTOR_BYTES // bits.itemsize, begin
     while i + lanes <= end:
         inside, less = list_inside(bits, i, sign_off, low, high, listed, k)
@@ -43,11 +42,11 @@ def _list_inside(bits, begin, end, sign_off, low, high, listed, k):
 
 @part
 def _middle(a, n, k, both, all_bits):
-    """The k-th smallest of a[:n], k from 0, and if ``both`` the next, else the same; overwrites a.
+    """Return the k-th smallest of a[:n], k from 0, and if ``both`` the next, else the same; overwrites a.
 
-    At least `RANKED` bytes of a can be read.
-    Each turn keeps what lies on the k-th value's side of a pivot, the middle one of three values from places that
-    look random: of fixed places, data that rises and falls once has the smallest values at every turn.
+    At least `RANKED` bytes of a can be read. Each turn keeps the values on the k-th value's side of a pivot, the middle
+    one of three values from pseudo-random places: at fixed places, data that rises and falls once has its smallest
+    values at every turn.
     """
     ceiling = all_bits  # the smallest value dropped from above
     place = 1
@@ -91,17 +90,17 @@ def _count_below(bits, n, sign_off, limit):
 
 @part
 def _octave(bits):
-    """By how much the bits of twice a number exceed those of the number."""
+    """Return the difference between the bits of twice a number and of the number."""
     return np.float64(1 << (23 if bits.itemsize == 4 else 52))
 
 
 @part
 def _selected(bits, n, all_bits, low, high, guess, listed):
-    """The magnitudes of ranks ``low`` and ``high``, the same or the next, of bits[:n], from 0.
+    """Return the magnitudes of ranks ``low`` and ``high``, the same or the next, of bits[:n], from 0.
 
-    ``guess`` is the bits of what they may be. Counting what is less than it, and than what normal data would have it
-    corrected to, leaves few between two guesses, which are listed: ``listed``, which may be the same array, has room
-    for n and `RANKED` bytes more.
+    ``guess`` is the first guess. Magnitudes below a guess are counted and the guess is corrected as for normal data,
+    until few lie between two guesses. These are listed: ``listed``, which may be the same array, has room for n and
+    `RANKED` bytes more.
     """
     octave = _octave(bits)
     bottom, below, top, above = bits.dtype.type(0), 0, all_bits, n
@@ -129,9 +128,10 @@ def _selected(bits, n, all_bits, low, high, guess, listed):
 
 @part
 def _ends(sample, n, rank, all_bits, margins, listed):
-    """What lies around a rank of a sample, so far from it that what has its share of all is inside: lowest and highest.
+    """Return the lowest and highest magnitude of a bracket around a rank of a sample.
 
-    ``margins`` in units of √n ranks; half a unit is a standard error. ``listed`` is other memory, as in `_selected`.
+    It holds the magnitude of the same share of all data; ``margins`` are in units of √n ranks, and half a unit is a
+    standard error. ``listed`` is other memory, as in `_selected`.
     """
     margin = np.int64(margins * np.sqrt(n)) + 1
     few = lesser(n, RANKED // sample.itemsize)
@@ -155,12 +155,12 @@ _between = part(_weighted, fastmath=False)  # rounded as NumPy does
 
 @part
 def short_rows(tasks, weights, sign_off, floats, quantiles, powers, workspace, begin, end):
-    """A quantile of magnitudes and mean square of rows ``begin`` to ``end``, counted through all levels of each trace.
+    """Find a quantile of magnitudes and the mean square of rows ``begin`` to ``end``, counted trace by trace.
 
-    ``tasks`` has for each level its place among ``quantiles`` and ``powers``, its address, the length of its rows, how
-    many bytes lie from one to the next, and two ranks between which the quantile lies, by the weight of the second; the
-    workspace has `RATIOS` bytes of each level, room for the longest row and `RANKED` bytes. A quantile is guessed by
-    its ratio to the root of the mean square in the rows before.
+    ``tasks`` has for each level its place among ``quantiles`` and ``powers``, its address, the length of its rows, the
+    bytes from one row to the next, and two ranks between which the quantile lies, by the weight of the second. The
+    workspace has `RATIOS` bytes for each level, room for the longest row and `RANKED` bytes. The first guess is the
+    ratio of the quantile to the root of the mean square in the rows before.
     """
     all_bits, levels, room = sign_off[0], len(tasks), RANKED // sign_off.itemsize
     ratios, values = view(workspace, levels, powers), workspace + RATIOS * levels
@@ -206,25 +206,26 @@ def short_rows(tasks, weights, sign_off, floats, quantiles, powers, workspace, b
 
 @part
 def mean_squares(addresses, lengths, floats, powers, workspace, begin, end):
-    """Of rows ``begin`` to ``end``, summed as `short_rows` does."""
+    """Find the mean squares of rows ``begin`` to ``end``, summed as `short_rows` does."""
     for row in range(begin, end):
         powers[row] = _sum_squares(view(addresses[row], lengths[row], floats), lengths[row]) / lengths[row]
 
 
 @part
 def draw(addresses, lengths, strides, places, sign_off, samples, workspace, begin, end):
-    """Every so manieth magnitude of chunks ``begin`` to ``end``, from the first, to their places in the samples."""
+    """Copy every ``stride``-th magnitude of chunks ``begin`` to ``end`` to their places in the samples."""
     for chunk in range(begin, end):
         bits = view(addresses[chunk], lengths[chunk], sign_off)
-        at = places[chunk]
-        for i in range(0, lengths[chunk], strides[chunk]):
+        at, i = places[chunk], 0
+        while i < lengths[chunk]:  # a range with a step may raise
             samples[at] = bits[i] & sign_off[0]
             at += 1
+            i += strides[chunk]
 
 
 @part
 def brackets(ends, samples, sign_off, lows, highs, workspace, begin, end):
-    """What the medians of pools ``begin`` to ``end`` lie between, by the samples from ``ends[pool]`` on."""
+    """Bracket the medians of pools ``begin`` to ``end`` by the samples from ``ends[pool]`` on."""
     for pool in range(begin, end):
         n = ends[pool + 1] - ends[pool]
         listed = view(workspace, n + RANKED // sign_off.itemsize, sign_off)
@@ -235,9 +236,9 @@ def brackets(ends, samples, sign_off, lows, highs, workspace, begin, end):
 def long_chunks(
     addresses, lengths, pools, sign_off, floats, lows, highs, listed, inside, below, squares, workspace, begin, end
 ):  # fmt: skip
-    """For chunks ``begin`` to ``end``: sum of squares, magnitudes below their pool's bracket, and those inside listed.
+    """Sum the squares of chunks ``begin`` to ``end``, count magnitudes below the bracket, and list the ones inside.
 
-    A chunk with more inside than its row of ``listed`` holds goes on counting them without listing.
+    If a row of ``listed`` is full, the rest is counted without being listed.
     """
     spill = view(workspace, STEP + 1, sign_off)
     for chunk in range(begin, end):
@@ -261,7 +262,7 @@ def long_chunks(
 
 @part
 def _in_lists(starts, pool, inside, below):
-    """How many magnitudes of a pool lie below its lists, how many are in them, and the most that are in one."""
+    """Return the numbers of a pool's magnitudes below its lists, in them, and in the longest of them."""
     under, total, most = 0, 0, 0
     for chunk in range(starts[pool], starts[pool + 1]):
         under += below[chunk]
@@ -271,50 +272,41 @@ def _in_lists(starts, pool, inside, below):
 
 
 @part
-def closer(starts, sizes, sign_off, lows, highs, listed, inside, below, workspace, begin, end):
-    """Lay the brackets of pools ``begin`` to ``end`` closer around their medians, by a sample of their lists.
-
-    ``listed`` is the address of the first list. A bracket whose lists do not hold the median stays.
-    """
-    for pool in range(begin, end):
-        first, last = starts[pool], starts[pool + 1]
-        under, total, most = _in_lists(starts, pool, inside, below)
-        place = (sizes[pool] - 1) // 2 - under
-        if place < 0 or place + 1 >= total or most >= LISTED - STEP:
-            continue
-        stride = total // DRAWN_AGAIN + 1
-        drawn, at = view(workspace, DRAWN_AGAIN + (last - first), sign_off), 0
-        for chunk in range(first, last):
-            values = view(listed + chunk * (LISTED + 1) * sign_off.itemsize, inside[chunk], sign_off)
-            for i in range(0, inside[chunk], stride):
-                drawn[at] = values[i]
-                at += 1
-        rank, reach = at * place // total, np.int64(2 * np.sqrt(at)) + 1
-        low, high = _ends(drawn, at, rank, sign_off[0], 2.0, tail(drawn, at))
-        lows[pool] = low if rank >= reach else lows[pool]
-        highs[pool] = high if rank + reach < at else highs[pool]
+def _sum(numbers, first, count):
+    """Sum numbers in NumPy's order: in halves, and up to 128 of them with eight sums."""
+    if count > 128:
+        half = count // 2 // 8 * 8
+        return _sum(numbers, first, half) + _sum(numbers, first + half, count - half)
+    total, last = 0.0, first + count
+    if count >= 8:
+        a, b, c, d = numbers[first], numbers[first + 1], numbers[first + 2], numbers[first + 3]
+        e, f, g, h = numbers[first + 4], numbers[first + 5], numbers[first + 6], numbers[first + 7]
+        first += 8
+        while first + 8 <= last:
+            a, b, c, d = a + numbers[first], b + numbers[first + 1], c + numbers[first + 2], d + numbers[first + 3]
+            e, f, g, h = e + numbers[first + 4], f + numbers[first + 5], g + numbers[first + 6], h + numbers[first + 7]
+            first += 8
+        total = ((a + b) + (c + d)) + ((e + f) + (g + h))
+    for i in range(first, last):
+        total += numbers[i]
+    return total
 
 
 @part
-def list_again(pools, sign_off, lows, highs, listed, inside, below, workspace, begin, end):
-    """Keep in the lists of chunks ``begin`` to ``end`` what is inside brackets that `closer` has laid."""
-    for chunk in range(begin, end):
-        if inside[chunk] < LISTED - STEP:
-            low, high, own = lows[pools[chunk]], highs[pools[chunk]], listed[chunk]
-            inside[chunk], less = _list_inside(own, 0, inside[chunk], sign_off[0], low, high, own, 0)
-            below[chunk] += less
+def middles(
+    starts, sizes, sign_off, floats, lows, highs, listed, inside, below, squares, medians, powers, workspace, begin, end
+):
+    """Find the medians of pools ``begin`` to ``end`` from the lists of their chunks, which are moved together.
 
-
-@part
-def middles(starts, sizes, sign_off, floats, lows, highs, listed, inside, below, medians, workspace, begin, end):
-    """Medians of pools ``begin`` to ``end`` from the lists of their chunks, which are moved together.
-
-    NaN where these do not hold it. Pools begin at the chunks ``starts`` and have so many magnitudes; ``listed`` is the
-    address of the first list.
+    A median is NaN if it is not in the lists. ``starts`` are the first chunks of the pools, ``sizes`` the numbers of
+    their magnitudes, ``listed`` is the address of the first list. The mean squares of long pools follow from the sums
+    of their chunks.
     """
     middle, found = view(workspace, 2, floats), view(workspace, 2, sign_off)
     for pool in range(begin, end):
         first, last = starts[pool], starts[pool + 1]
+        if sizes[pool] > SHORT:
+            powers[pool] = _sum(squares, first, last - first) / sizes[pool]
         under, total, most = _in_lists(starts, pool, inside, below)
         low, high = (sizes[pool] - 1) // 2 - under, sizes[pool] // 2 - under
         medians[pool] = np.nan
@@ -360,5 +352,5 @@ _sum_differences = part(_differences, fastmath={"reassoc", "contract", "nsz"})
 
 @part
 def energies(x, y, scale, sums, workspace, begin, end):
-    """Σ (x - y)² and Σ x² of elements times a scale."""
+    """Sum (x - y)² and x² of elements times a scale."""
     sums[0], sums[1] = _sum_differences(x, y, scale, begin, end)

@@ -1,4 +1,4 @@
-"""What kernels are compiled for: this processor, and by what."""
+"""The processor that kernels are compiled for, and the key by which the cache knows them."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ WIDTH = 4
 
 GROUP_BYTES = WIDTH * VECTOR_BYTES
 HALF = GROUP_BYTES // 2
-"""Bytes of the groups that what is left of a row after whole ones is computed in."""
+"""Bytes of the smaller groups for the rest of a row after whole groups."""
 
 
 def kinds(parameters: str, dtype: DType) -> list[tuple[DType, int]]:
-    """Of each parameter of a `Kernel` the dtype, and the dimensions: 0 for a number."""
+    """Return dtype and dimensions of each parameter of a `Kernel`; a number has 0 dimensions."""
     dtypes: dict[str, DType] = {
         "i": np.dtype("i8"),
         "u": np.dtype("u4"),
@@ -46,7 +46,7 @@ def kinds(parameters: str, dtype: DType) -> list[tuple[DType, int]]:
 
 
 def _sources() -> Iterator[Path]:
-    """All that goes into kernels, and numba's file that tells its version: its metadata takes 30 ms to read."""
+    """Yield the files that kernels depend on; numba's version is in one, and its metadata takes 30 ms to read."""
     yield from sorted(Path(__file__).parent.rglob("*.py"))
     yield from (Path(str(module.__file__)) for module in (boundary, rules, shrinkage, vocabulary))
     yield _NUMBA.with_name("_version.py")
@@ -54,12 +54,12 @@ def _sources() -> Iterator[Path]:
 
 @cache
 def key() -> str:
-    """What machine code depends on: sources, versions and the processor."""
+    """Return a hash of all that machine code depends on: sources, versions and the processor."""
     text = hashlib.sha256(llvmlite.__version__.encode())
     for path in _sources():
         with suppress(OSError):  # an installation without sources does not change
             text.update(path.read_bytes())
     flags = "".join(name for name, there in sorted(_HOST.items()) if there)
-    own = {name: os.environ.get(name) for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT")}
+    own = {name: os.environ.get(name) for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")}
     text.update(repr((binding.get_host_cpu_name(), flags, own)).encode())
     return text.hexdigest()[:20]

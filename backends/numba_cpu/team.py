@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import ctypes
 import os
+import platform
+import sys
 import threading
 import weakref
 from collections.abc import Sequence
@@ -21,20 +23,47 @@ import numpy as np
 from wavefilt import threads
 from wavefilt.arrays import Counts
 
-from . import memory, native, serving
-from .serving import PAUSES, PAUSES_OF_MANY, SUPPORTED
+from . import entries, memory, native
 
-RANGES = 6  # for each thread, so that one slowed down by other processes leaves its share to the rest
+_SYSTEM_CALLS = {"x86_64": (202, 24), "aarch64": (98, 124)}
+"""By processor the numbers of the system calls futex and sched_yield."""
+SUPPORTED = sys.platform == "linux" and platform.machine() in _SYSTEM_CALLS and sys.maxsize > 1 << 32
+FUTEX, GIVE_WAY = _SYSTEM_CALLS.get(platform.machine(), (0, 0))
+WAIT, WAKE = 128, 129  # of a futex of this process alone
+
+PAUSES = 1000
+"""Turns of the loop in which a single helper waits for the next job: about 50 us on a processor of today."""
+PAUSES_OF_MANY = 5000
+"""The same of several: sixteen take 0.2 ms to be woken, the Python between two launches 0.05 to 0.25 ms."""
+PAUSES_OF_THE_CALLER = 40 * PAUSES
+"""Turns in which the caller waits for threads that work, where each has a processor: it would get its own back late."""
+
+# words of 8 bytes in the state; a word that several threads write to has a cache line of its own
+SELF, NUMBER, WORKING, SLEEPING, CALLER, MEMBERS, SYSTEM_CALL, PATIENCE, PROGRAM_AT, WORDS = (
+    0, 8, 16, 24, 25, 26, 32, 33, 34, 40
+)  # fmt: skip
+# of a program, and of each of its phases, which follow: with where each thread's own ranges go on
+HIGHEST, LIMIT, WORKSPACE, PITCH, PHASES, YIELD, PARTS, PATIENT, HEAD = 0, 8, 9, 10, 11, 12, 13, 14, 16
+FIRST, SECOND, RANGES, DONE, NEXT = 0, 3, 6, 8, 16
+LINE = memory.LINE // 8
+TICKET, WORKERS, WITHDRAWN = 1 << 32, (1 << 32) - 1, -1 << 63
+"""The word ``WORKING`` has the tickets left in its upper half and the threads that work in its lower: that a thread
+takes a ticket and begins to work is one step, so that the caller, which withdraws the rest, knows for whom to wait. It
+is negative once they are withdrawn. A thread that waits for others gives its ticket back before it lets other programs
+have its processor, which may keep it for 4 ms: nobody waits for it meanwhile, and it may take a ticket again.
+"""
+
+RANGES_EACH = 6  # for each thread, so that one slowed down by other processes leaves its share to the rest
 _MOST = 1024
 """Threads of the team at most."""
 
 
 class _Turn:
-    """Who has the team. A lock would stay taken by a call that an interrupt ended before it could release it."""
+    """The right to use the team, as long as this lives: an interrupted call could leave a lock taken."""
 
 
 class _Team:
-    """Threads that run until the process ends; a forked child starts anew."""
+    """Threads that run until the process ends; a forked child starts its own."""
 
     def __init__(self) -> None:
         self.forget()
@@ -43,59 +72,66 @@ class _Team:
         self._lock, self._turn = threading.Lock(), weakref.ref(_Turn())
         self._state: Counts | None = None
         self._members, self._failed = 0, not SUPPORTED
-        self._room = np.empty(0, np.uint8)
+        self._room = np.empty(0, np.int64), 0
+        """Working memory of the kernels, and its address."""
 
     def take(self, turn: _Turn) -> bool:
-        """Whether the team works for this one alone now, as long as that lives."""
+        """Return whether the team works for this turn alone, as long as that lives."""
         with self._lock:
             if self._turn() is None:
                 self._turn = weakref.ref(turn)
             return self._turn() is turn
 
     def hire(self, helpers: int) -> int:
-        """Have so many threads, or as many as can be started; how many there are."""
-        if self._members < helpers and not self._failed:
+        """Start threads if there are fewer than ``helpers``; return how many help, -1 where the system has no team."""
+        if (self._state is None or self._members < helpers) and not self._failed:
             try:
                 self._start(min(helpers, _MOST))
             except (OSError, RuntimeError, AttributeError):  # no such functions in this system's library
                 self._failed = True
-        return min(self._members, helpers)
+        return -1 if self._state is None else min(self._members, helpers)
 
     def _start(self, helpers: int) -> None:
         library = ctypes.CDLL(None)
         if self._state is None:
-            self._state = memory.aligned([0] * serving.WORDS)
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._state))  # threads look at it to the very end
-            self._address = memory.address(self._state)
-            self._state[serving.SYSTEM_CALL] = ctypes.cast(library.syscall, ctypes.c_void_p).value or 0
-            self._launch = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 2)(serving.functions()["launch"])
-        serve, identity = ctypes.c_void_p(serving.functions()["serve"]), ctypes.c_ulong()
+            state = memory.aligned([0] * WORDS)
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(state))  # threads look at it to the very end
+            self._address = memory.address(state)
+            state[SELF] = self._address
+            state[SYSTEM_CALL] = ctypes.cast(library.syscall, ctypes.c_void_p).value or 0
+            if not entries.LAUNCH.versions or not entries.SERVE.versions:
+                native.load(entries.TEAM, np.dtype("f8"))
+            _, self._launch = next(iter(entries.LAUNCH.versions.values()))
+            self._serve, _ = next(iter(entries.SERVE.versions.values()))
+            self._state = state  # last: an interrupt before this leaves nothing half done
+        serve, identity = ctypes.c_void_p(self._serve), ctypes.c_ulong()
         while self._members < helpers:
+            self._members += 1  # before the start, so that an interrupt between the two leaves no uncounted thread
             if library.pthread_create(ctypes.byref(identity), None, serve, ctypes.c_void_p(self._address)):
-                self._failed = True  # to start more: those that run do the work
+                self._members -= 1
+                self._failed = True  # no more are started
                 return
             library.pthread_detach(identity)
-            self._members += 1
 
     def run(self, program: Program, helpers: int) -> int:
-        """All ranges of one job after the other; the highest result. Any of the threads may help."""
+        """Work on all ranges of one job after the other, and return the highest result. Any thread may help."""
         assert self._state is not None
-        needed = program.pitch * (self._members + 1) + memory.LINE
-        if needed > self._room.nbytes:
-            self._room = np.empty(needed, np.uint8)
-        room = -(-memory.address(self._room) // memory.LINE) * memory.LINE
+        needed = program.pitch * (self._members + 1) // 8
+        if needed > len(self._room[0]):
+            room = memory.aligned(np.empty(needed, np.int64))
+            self._room = room, memory.address(room)  # in one step, between whose halves no signal handler runs
         words = program.words
         words[:] = program.template
-        words[serving.WORKSPACE], words[serving.YIELD] = room, self._state[serving.SYSTEM_CALL]
-        self._state[serving.PATIENCE] = PAUSES_OF_MANY if helpers > 1 else PAUSES
-        self._state[serving.PROGRAM_AT] = program.address
-        return int(self._launch(self._address, helpers))
+        words[WORKSPACE], words[YIELD] = self._room[1], self._state[SYSTEM_CALL]
+        self._state[PATIENCE] = PAUSES_OF_MANY if helpers > 1 else PAUSES
+        self._state[PROGRAM_AT] = program.address
+        return self._launch(self._address, 0, helpers, 0)
 
 
 class Job:
-    """A kernel over a count, and maybe another one before it over its own, in ranges that hold equal shares of both.
+    """A kernel over ``count``, cut into ranges; for each range another kernel may run before it, over its own count.
 
-    ``grain`` is what is worth a thread. Shares of ``before`` are ``at_once`` at most.
+    ``grain`` is the share that is worth a thread. Shares of ``before`` are ``at_once`` at most.
     """
 
     def __init__(
@@ -114,17 +150,17 @@ class Job:
 
     def cut(self, helpers: int) -> None:
         """Choose the number of ranges."""
-        spread = min(self.shares, RANGES * (helpers + 1)) if helpers else 1
+        spread = min(self.shares, RANGES_EACH * (helpers + 1)) if helpers else 1
         self.ranges = max(min(max(spread, self._least), self._count), 1)
 
     @property
     def words(self) -> list[int]:
-        """What the program reads."""
+        """Return the words of a phase of the program."""
         found = [word for work, count in self.works for word in (work.place, work.block, count)]
-        return found + [0] * (6 - len(found)) + [self.ranges] + [0] * (serving.NEXT - 7)
+        return found + [0] * (6 - len(found)) + [self.ranges] + [0] * (NEXT - 7)
 
     def run(self, limit: int, helpers: int) -> int:
-        """As the program, by Python."""
+        """Do the same in Python, and return the highest result."""
         self._limit, self._found = limit, [0]
         if helpers:
             threads.parallel(self, self.ranges)
@@ -144,9 +180,9 @@ LIMITLESS = (1 << 63) - 1
 
 
 class Program:
-    """Jobs to be done one after the other, once or many times.
+    """Jobs to be done one after the other, once or many times, by ``most`` threads at most.
 
-    Nothing more is worked on once a result reaches the ``limit``. It gets ``most`` threads, or as many as are worth it.
+    Once a result reaches the ``limit``, the rest is left out.
     """
 
     def __init__(self, jobs: Sequence[Job], limit: int = LIMITLESS, most: int = LIMITLESS) -> None:
@@ -156,14 +192,14 @@ class Program:
         self.pitch = pages * 4096 + 3 * memory.LINE  # in different sets of the caches
 
     def run(self) -> int:
-        """The highest result."""
+        """Do all jobs, and return the highest result."""
         helpers = min(threads.worth(self._shares), self._most) - 1
         if helpers != self._helpers:
             self.cut(helpers)
         turn = _Turn()
-        if helpers and _team.take(turn):
+        if (helpers or len(self.jobs) > 1) and _team.take(turn):  # one call is quicker than several
             try:
-                if hired := _team.hire(helpers):
+                if (hired := _team.hire(helpers)) >= 0:
                     return _team.run(self, hired)
             finally:
                 del turn  # which the frame of an exception would keep
@@ -174,12 +210,13 @@ class Program:
         return highest
 
     def cut(self, helpers: int) -> None:
-        """Choose the ranges for so many threads beside the caller."""
+        """Choose the ranges for ``helpers`` threads beside the caller."""
+        self._helpers = -1  # if an interrupt ends this, ranges are chosen again
         for job in self.jobs:
             job.cut(helpers)
-        patient = serving.PAUSES_OF_THE_CALLER if helpers < threads.available_cpus() else PAUSES
+        patient = PAUSES_OF_THE_CALLER if helpers < threads.available_cpus() else PAUSES
         head = [0] * 8 + [self.limit, 0, self.pitch, len(self.jobs), 0, helpers + 1, patient, 0]
-        counters = [0] * (serving.LINE * (helpers + 1))
+        counters = [0] * (LINE * (helpers + 1))
         self.template = np.array(head + [word for job in self.jobs for word in job.words + counters], np.int64)
         self.words = memory.aligned(self.template)
         self.address, self._helpers = memory.address(self.words), helpers
@@ -191,10 +228,10 @@ if hasattr(os, "register_at_fork"):
 
 
 def parallel(work: native.Work, count: int, grain: int = 1) -> int:
-    """`wavefilt.threads.parallel` of a kernel; the highest of its results."""
+    """Call a kernel as `wavefilt.threads.parallel` does, and return the highest of its results."""
     return run([Job(work, count, grain)]) if count else 0
 
 
 def run(jobs: Sequence[Job], limit: int = LIMITLESS) -> int:
-    """A `Program` once."""
+    """Run a `Program` once, and return its highest result."""
     return Program(jobs, limit).run()

@@ -1,4 +1,4 @@
-"""Thresholds by what was counted of the details, so that a whole denoise is one launch."""
+"""Thresholds from statistics of the details, within a prepared run."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as np
 
 from wavefilt.thresholding.rules import bayes_formula
 
-from .compiler import part
+from .adapter import part
+from .prepared import BAYES, GIVEN, LEVEL, LINEAR
 from .vector import view
-from .whole import BAYES, GIVEN, LEVEL, LINEAR
 
 _greater, _smaller = part(lambda a, b: max(a, b)), part(lambda a, b: min(a, b))
 _quotient, _root = part(lambda a, b: a / b), part(lambda a: math.sqrt(a))
@@ -41,7 +41,7 @@ def choose(
 
     That is a row whose thresholds are all 0, or not all finite, or that may be dead. ``scale`` is the noise, or what
     multiplies medians (bands, rows) to tell it; in each band it is multiplied by ``gains`` again. ``noise_of`` and
-    ``rule`` are numbers of `whole`.
+    ``rule`` are numbers of `prepared`.
     """
     for row in range(begin, end):
         x = view(samples + row * length * like.itemsize, length, like)

@@ -10,7 +10,7 @@ import numpy as np
 
 from wavefilt.arrays import Array
 from wavefilt.backends.interface import Backend
-from wavefilt.statistics.batch import ReferenceStatistics
+from wavefilt.statistics.reference import ReferenceStatistics
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import TRANSFORMS, Analysis, Pyramid
 from wavefilt.vocabulary import Scope

@@ -15,11 +15,11 @@ from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 from scipy import ndimage
 
 from wavefilt import backends, threads
-from wavefilt.backends.numba_cpu.compiler import jit
 from wavefilt.benchmarks.common import columns
 from wavefilt.benchmarks.common.columns import COPY, Implementation, Prepared, Progress, on_device
 from wavefilt.benchmarks.common.environment import result
@@ -188,7 +188,7 @@ def by_scipy(x: Image) -> Image:
     return np.asarray(np.clip(sums, 0, 255, out=sums), np.uint8)
 
 
-@jit
+@njit(error_model="numpy", nogil=True, cache=True)  # type: ignore[untyped-decorator]  # numba has no types
 def plain(bordered: Any, y: Any, start: int, stop: int) -> None:
     """The sum of 25 pixels after the other. Both are (height, width, 3), x with two pixels of zeros on every side."""
     width = y.shape[1]

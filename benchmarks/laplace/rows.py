@@ -74,9 +74,9 @@ def interior(x: Array, y: Array) -> None:
 @cache
 def compiled() -> Any:
     """Return `interior` compiled; LLVM makes vector instructions of it."""
-    from wavefilt.backends.numba_cpu.compiler import jit
+    from numba import njit
 
-    return jit(interior)
+    return njit(error_model="numpy", nogil=True, cache=True)(interior)
 
 
 def with_ends(loop: Callable[[Array, Array], object], x: Array, y: Array) -> Array:

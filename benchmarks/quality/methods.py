@@ -113,7 +113,7 @@ def above(pyramid: Any, statistics: Any, sigma: Samples) -> Samples:
 
 def wavden(pyramid: Any, statistics: Any, sigma: Samples) -> Samples:
     """Return σ √(2 ln(n log₂ n)), for the n log₂ n details without decimation (Coifman and Donoho 1995)."""
-    return rules.universal(statistics, sigma, int(pyramid.samples * math.log2(pyramid.samples)))
+    return sigma * math.sqrt(2 * math.log(int(pyramid.samples * math.log2(pyramid.samples))))
 
 
 _PUBLISHED: dict[str, tuple[str, Thresholds | None]] = {

@@ -16,7 +16,7 @@ The counts follow from the constants that the kernels are compiled with, so neit
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -47,7 +47,7 @@ class Overhead(NamedTuple):
     access: int
 
 
-FORWARD, INVERSE = Overhead(55, 4, 3), Overhead(90, 4, 3)
+FORWARD, INVERSE = Overhead(55, 4, 3), Overhead(90, 10, 3)
 """Interior tiles."""
 BOUNDARY = Overhead(110, 90, 25)
 """Boundary blocks, whose sizes are run-time values."""
@@ -156,6 +156,12 @@ def synthesis_cost(f: Filter, pairs: int) -> tuple[int, int]:
     return _products(f, 2 * pairs), 2 * len(places)
 
 
+def _half(n: int) -> int:
+    """Return the elements of the even, or of the odd, quads of n elements, padded: see `dwt.kernels.Layout`."""
+    n = up4(n // 2)
+    return n + (16 - n) % 32
+
+
 def _products(f: Filter, outputs: int) -> int:
     return outputs * f.taps if f.taps > 2 else outputs * 3 // 2  # outputs of Haar share their products
 
@@ -212,8 +218,8 @@ def forward_block(problem: Problem, cut: Tiling, n: int = 0, longest: bool = Fal
     f, warp, levels = problem.filter, Warp(problem, longest), cut.levels
     lead, extra = up4(f.lead), BOUNDARY if n else FORWARD
     fma, wide = analysis_cost(f)
-    halves = (cut.capacity + 2 * f.taps + 16) // 2, ((cut.capacity + f.taps) // 2 + 2 * f.taps + 16) // 2
-    warp.shared = 2 * sum(map(up4, halves))
+    sizes = cut.capacity + 2 * f.taps + 16, (cut.capacity + f.taps) // 2 + 2 * f.taps + 16
+    warp.shared = 2 * sum(map(_half, sizes))
 
     def groups(level: int) -> int:
         """Return the groups of four samples or coefficients that a level needs."""
@@ -247,12 +253,12 @@ def forward_block(problem: Problem, cut: Tiling, n: int = 0, longest: bool = Fal
 def inverse_block(problem: Problem, cut: Tiling, n: int = 0, longest: bool = False) -> Warp:
     """Count an interior tile of the inverse kernel, or the boundary block with ``n`` samples."""
     f, warp, levels = problem.filter, Warp(problem, longest), cut.levels
-    halo, extra, pairs = 2 * up4(f.low) + up4(2 * f.high), BOUNDARY if n else INVERSE, 2 if n else PAIRS
+    halo, extra, pairs = 2 * up4(f.low) + up4(2 * f.high), BOUNDARY if n else INVERSE, PAIRS
     sizes = [n or cut.tile]
     for level in range(1, levels + 1):
         sizes.append(f.length(sizes[-1]) if n else cut.tile >> level)
     room = [up4((cut.capacity >> level) + f.taps + halo + 8) for level in range(1, levels + 1)]
-    warp.shared = sum(room) + sum(room[:2])
+    warp.shared = sum(room) + 2 * sum(_half(n) for n in room[:2])
     warp.issue(1, int=extra.block, other=extra.block)
     for level in range(1, levels + 1):  # load, shrink and store four coefficients
         times = warp.executions(-(-sizes[level] // 4) if n else (sizes[level] + halo) >> 2)
@@ -267,7 +273,8 @@ def inverse_block(problem: Problem, cut: Tiling, n: int = 0, longest: bool = Fal
         warp.issue(times * (fma + (2 * pairs if level == 1 else 0)), fma=1)
         warp.access(times * wide, pairs)
         warp.access(times * pairs / 2, 4)
-        warp.issue(times * pairs / 2, wavefront=SAMPLE)  # two-way bank conflict
+        if level == 1:  # both halves of 32 bytes of a thread, in device memory
+            warp.issue(times * pairs / 2, wavefront=SAMPLE)
         warp.issue(times, int=extra.group)
         warp.wait(1)
     return warp
@@ -287,35 +294,27 @@ def one_block_a_row(problem: Problem) -> bool:
     return -(-p.lengths[1] // 4) <= ROUNDS * max(suited)
 
 
-# the search for the median: constants of `selection` and `plan`, which import the compiler; a test compares them
+# the search for the median: constants of `selection`, which imports the compiler; a test compares them
 
-BINS, DRAWN_AHEAD, SAMPLERS = 2048, (1 << 15, 1 << 20), 528
+BINS, SAMPLERS, CHUNK, BLOCKS = 2048, 528, 1 << 13, 330
 DRAWN_BYTES, PARTS, CLOSE, WHOLE = 1 << 15, 66, 4096, 36 << 10
-MOST_TAPS_SEARCHED = 64
-SELECT, ROW = 512, 128
-"""Threads of a block that samples or searches a list, and of one that handles a short row."""
+SELECT, SCAN, ROW = 512, 256, 128
+"""Threads of a block that samples or searches a list, of one that scans a row, and of one that handles a short row."""
 ROW_ROOM, ROW_DRAWN, ROW_LISTED = 2560, 1024, 1 / 11
 """Values of a row in shared memory, values of its sample, and share of a longer row that is listed."""
 LOCATE = {"barriers": 3, "shared": 12}
 """Dependent operations to find the bin of a rank."""
-SEARCHING = 60
-"""Integer instructions per warp for a group of four details that a forward kernel searches; fitted to measured times of
-the development set."""
 LAST = 3
 """Dependent global loads of a block to determine whether it is the last."""
 
 
 def denoise(problem: Problem) -> list[Launch]:
-    """Return the launches of denoising with the universal rule and the noise of the finest level, in order.
-
-    Raises ValueError for filters that the forward kernel does not search with.
-    """
+    """Return the launches of denoising with the universal rule and the noise of the finest level, in order."""
     ahead, back = forward(problem), inverse(problem)
     if problem.lengths[1] <= WHOLE:
         return [*ahead, _row_median(problem), _choose(problem), *back]
-    if problem.taps > MOST_TAPS_SEARCHED:
-        raise ValueError(f"there are no counts for filters of more than {MOST_TAPS_SEARCHED} taps")
-    return [_draw(problem), _searching(problem, ahead[0]), _finish(problem), *ahead[1:], _choose(problem), *back]
+    search = _sample(problem), _scan(problem), _finish(problem)
+    return [ahead[0], *search, *ahead[1:], _choose(problem), *back]
 
 
 def _row_median(problem: Problem) -> Launch:
@@ -334,38 +333,30 @@ def _row_median(problem: Problem) -> Launch:
     return _search_launch("whole", warp, problem.rows, ROW, n)
 
 
-def _draw(problem: Problem) -> Launch:
-    """Count the first window, from samples drawn before there are details."""
-    warp, drawn = Warp(problem), _drawn(problem)
+def _sample(problem: Problem) -> Launch:
+    """Count the first window, from a sample of the details."""
+    warp, drawn = Warp(problem), DRAWN_BYTES // SAMPLE
     blocks, turns = max(min(drawn // SELECT, SAMPLERS // problem.rows), 1), drawn / SELECT
-    warp.issue(problem.taps, fma=1, int=4)
     warp.issue(1, int=60, other=40)
-    warp.wait(0, problem.taps // 4 + 2)
+    warp.wait(0, 2)
     warp.issue(turns + drawn / SELECT / blocks, int=14, other=6)
     warp.issue(BINS / SELECT, int=18, other=18)
     warp.issue(2, int=80, other=60)
     warp.wait(2 * LOCATE["barriers"] + 6, LAST + turns // 4 + 1, 2 * turns + 2 * LOCATE["shared"])
-    return _search_launch("draw", warp, blocks * problem.rows, SELECT, drawn * problem.taps)
+    return _search_launch("sample", warp, blocks * problem.rows, SELECT, drawn)
 
 
-def _searching(problem: Problem, launch: Launch) -> Launch:
-    """Add to the first forward launch that it compares its finest details with the window and lists those inside."""
-    tile = min(problem.tiles_of, problem.samples)
-    groups = tile / 8 / launch.threads  # per thread
-    turns = -(-_listed(problem) * tile / problem.samples // launch.threads)  # of the busiest warp, for listed values
-    added = {"int": SEARCHING * groups + 50 + 20 * turns, "other": SEARCHING * groups / 2 + 25 + 10 * turns}
-
-    def more(counts: Mapping[str, float]) -> dict[str, float]:
-        return {name: counts.get(name, 0.0) + added.get(name, 0.0) for name in {**counts, **added}}
-
-    return replace(
-        launch,
-        name=f"{launch.name} searching",
-        instructions=more(launch.instructions),
-        path=more(launch.path),
-        loads={**launch.loads, "global": launch.loads["global"] + 1, "shared": groups + 3},
-        longest=None if launch.longest is None else _searching(problem, launch.longest),
-    )
+def _scan(problem: Problem) -> Launch:
+    """Count the pass over the finest details that counts and lists the values in the window."""
+    n, warp = problem.lengths[1], Warp(problem)
+    chunk = max(CHUNK, -(-n // (BLOCKS * CHUNK)) * CHUNK)
+    values, listed = chunk / SCAN, _listed(problem) / n * chunk / SCAN
+    warp.access(values / 4, 4)
+    warp.issue(values, int=3, fma=2, other=1)
+    warp.issue(listed, int=30, other=12)
+    warp.issue(BINS / SCAN, int=4, other=4)
+    warp.wait(round(values / 32) + 8, values / 16 + 2, values / 32 + 4)
+    return _search_launch("scan", warp, -(-n // chunk) * problem.rows, SCAN, n)
 
 
 def _finish(problem: Problem) -> Launch:
@@ -392,15 +383,9 @@ def _choose(problem: Problem) -> Launch:
     return _search_launch("choose", warp, blocks, problem.threads, 4 * problem.level)
 
 
-def _drawn(problem: Problem) -> int:
-    """Return the size of the sample."""
-    most, least = DRAWN_AHEAD
-    return most if problem.lengths[1] >= least else DRAWN_BYTES // SAMPLE
-
-
 def _listed(problem: Problem) -> float:
     """Return the expected number of values of a row in the window of the sample."""
-    return float(4.5 * problem.lengths[1] / _drawn(problem) ** 0.5)
+    return float(4.5 * problem.lengths[1] / (DRAWN_BYTES / SAMPLE) ** 0.5)
 
 
 def _search_launch(name: str, warp: Warp, blocks: int, threads: int, elements: float) -> Launch:

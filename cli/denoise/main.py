@@ -21,7 +21,7 @@ from wavefilt.wavelets.boundary import EXTENSIONS
 from . import batch, paths, scheduler, single_file, streaming
 from .options import Options
 
-STREAMED = ", ".join(format.name for format in FORMATS.registered() if format.open_source)
+STREAMED = ", ".join(format.name for format in FORMATS.values() if format.streamed)
 
 
 def word_or_numbers(text: str) -> str | float | list[float]:
@@ -68,7 +68,7 @@ def use_threads(ctx: click.Context, param: click.Parameter, value: int | None) -
 
 
 def shrinks() -> list[str]:
-    return [*FUNCTIONS.names(), *ESTIMATORS]
+    return [*FUNCTIONS, *ESTIMATORS]
 
 
 OUTPUT = [

@@ -12,8 +12,8 @@ from pathlib import Path
 import click
 
 from wavefilt.cli.failure import Failure, is_folder, usage_errors
-from wavefilt.io.dataset_paths import MARK, refuse_dataset, split
-from wavefilt.io.registry import is_store
+from wavefilt.io.base import MARK, is_store, refuse_dataset
+from wavefilt.io.files import split
 
 from .options import Options
 
@@ -103,7 +103,7 @@ def plan(names: tuple[str, ...], options: Options) -> list[tuple[str, str]]:
 def _check_outputs(jobs: list[tuple[str, str]], options: Options) -> None:
     """Raise UsageError or OSError unless all outputs are files of their own that may be written."""
     from wavefilt.io import check_destination
-    from wavefilt.io.arrays.zarr import check_folder
+    from wavefilt.io.zarr import check_folder
 
     stores = {Path(target): Path(split(source)[0]) for source, target in jobs if is_store(split(source)[0])}
     if stores and options.removed:

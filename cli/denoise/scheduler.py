@@ -16,7 +16,7 @@ import click
 from wavefilt import stages
 from wavefilt.cli.failure import read_errors, run_errors, tell
 from wavefilt.cli.progress import line, shown
-from wavefilt.io.dataset_paths import split
+from wavefilt.io.files import split
 
 from .options import METHOD, Options
 
@@ -60,7 +60,7 @@ def _run(source: str, component: str | None, target: Path, options: Options, sch
         with stages.stage("loading Dask"):
             import wavefilt.dask
             from wavefilt.dask import cluster, zarr_volumes
-            from wavefilt.io.arrays.zarr import opened
+            from wavefilt.io.zarr import opened
 
         with read_errors(source):
             _, volume = opened(source, component)

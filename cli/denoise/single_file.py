@@ -38,7 +38,7 @@ def denoise(source: str, target: str, options: Options) -> Facts:
     def more_memory() -> str:
         return "" if streaming.samples_bytes(source, options) is None else "; use --max-memory SIZE"
 
-    from wavefilt.io.writing import check_output
+    from wavefilt.io.files import check_output
 
     with run_errors(source, more_memory=more_memory):
         with stages.stage(f"reading {source}"):
@@ -75,7 +75,7 @@ def _written(
     else:
         write(after, Path(target), overwrite=options.overwrite)
     if options.removed:
-        before.less(after).write(options.removed, overwrite=options.overwrite)
+        before.residual(after).write(options.removed, overwrite=options.overwrite)
     if trust and options.report and not options.many:
         trust.write(options.report, overwrite=options.overwrite)
     if options.sidecar:

@@ -68,7 +68,7 @@ def needed_limit(source: str, target: str, options: Options) -> int | None:
 def samples_bytes(source: str, options: Options) -> int | None:
     """Bytes of all samples in the dtype of computation; None for a file that is not streamed."""
     from wavefilt.arrays import compute_dtype
-    from wavefilt.io.dataset_paths import split
+    from wavefilt.io.files import split
 
     file, _ = split(source)
     if source == "-" or not (os.path.isfile(file) or os.path.isdir(file)):  # a pipe can be read once
@@ -87,7 +87,7 @@ def _replaceable(target: str) -> bool:
 
 
 def _opened(source: str, options: Options) -> Source:
-    from wavefilt.io.sources import open_source
+    from wavefilt.io.files import open_source
 
     return open_source(source, replace(options.layout, columns=None, delimiter=None), options.format)
 
@@ -98,7 +98,7 @@ def denoise(source: str, target: str, options: Options, backend: str | Backend, 
     Raises Failure, with 2 for a format that is not streamed, 3 for a file that cannot be read, else 1.
     """
     from wavefilt.files import stream
-    from wavefilt.io.sources import NotStreamed
+    from wavefilt.io.files import NotStreamed
     from wavefilt.options import Clock
     from wavefilt.report import resolved, unchanged, versions
 

@@ -14,7 +14,7 @@ from wavefilt import quality
 
 recording = wavefilt.read("../seismic.dat")
 denoised = recording.denoise()  # db8, 5 levels, rule "bayes"
-residual = recording.less(denoised)
+residual = recording.residual(denoised)
 
 # %%
 # All panels have the same amplitude scale. Coherent arrivals in the residual would indicate signal leakage.

@@ -45,12 +45,12 @@ def python(code, folder, *arguments, timeout=600):
 
 FAMILIES = """
 import json
-from wavefilt.backends.cuda import warming
+from tests.support import rehearsal
 options = {"wavelet": "haar", "level": 1, "rule": 0.5}
 methods = [options, {**options, "transform": "modwt"}, {**options, "dimensions": 2}]
 methods.append({**options, "wavelet": "legall,qshift_06", "transform": "dtcwt"})
-warming.SHAPES.update({1: [(1, (1 << 16,))], 2: [(1, (64, 64))]})
-launches = warming.needed(json.dumps(methods), ["float32"], (9, 0))
+rehearsal.SHAPES.update({1: [(1, (1 << 16,))], 2: [(1, (64, 64))]})
+launches = rehearsal.needed(json.dumps(methods), ["float32"], (9, 0))
 of_family = {kernel.py_func.__module__.split(".")[3]: (kernel, types) for kernel, types in launches}
 for family, (kernel, types) in of_family.items():
     assert kernel.compile(types)
@@ -59,35 +59,16 @@ for family, (kernel, types) in of_family.items():
 
 
 def test_a_kernel_of_each_family_compiles(tmp_path):
-    assert {"dwt", "modwt", "dwt2", "dual_tree"} <= set(python(FAMILIES, tmp_path).split())
-
-
-WARM = """
-from wavefilt.backends.cuda import warming
-options = {"wavelet": "haar", "rule": "universal", "level": 1}
-warming.SHAPES[1] = [(1, (1 << 16,))]
-warming.warm_up([options], ["float32"], (9, 0))
-import json
-launches = warming.needed(json.dumps([options]), ["float32"], (9, 0))
-assert {"forward_kernel", "inverse_kernel", "choose_kernel"} <= {kernel.py_func.__name__ for kernel, _ in launches}
-print(all(kernel.compile.ready(types) for kernel, types in launches))
-"""
-
-
-@pytest.mark.sm_90
-def test_warm_up_without_a_gpu(tmp_path):
-    """Kernels compiled by other processes are found in the cache."""
-    assert python(WARM, tmp_path) == "True\n"
+    assert {"dwt", "modwt", "sections", "dual_tree"} <= set(python(FAMILIES, tmp_path).split())
 
 
 TAPS = """
 import json
-from wavefilt import stages
-from wavefilt.backends.cuda import warming
-warming.SHAPES[1] = [(1, (1 << 16,))]
+from tests.support import rehearsal
+rehearsal.SHAPES[1] = [(1, (1 << 16,))]
 methods = [{"wavelet": name, "rule": "universal", "level": 2} for name in ("db4", "sym4")]
 of_inverse = [
-    launch for launch in warming.needed(json.dumps(methods), ["float32"], (9, 0))
+    launch for launch in rehearsal.needed(json.dumps(methods), ["float32"], (9, 0))
     if launch[0].py_func.__name__ == "inverse_kernel"
 ]
 codes = {kernel.compile.code(types)._codelibrary.get_lto_ptx((9, 0, "a")) for kernel, types in of_inverse}
@@ -99,36 +80,6 @@ print(len(of_inverse), len(codes))
 def test_filters_of_a_length_have_code_of_their_own(tmp_path):
     found, distinct = map(int, python(TAPS, tmp_path).split())
     assert found == distinct > 1
-
-
-RELEASED = """
-import json, sys
-from pathlib import Path
-from wavefilt.backends.cuda import releasing, warming
-from wavefilt.backends.cuda.runtime import stored
-warming.SHAPES[1] = [(1, (1 << 16,))]
-haar, db1 = (json.dumps([{"wavelet": name, "rule": "universal", "level": 1}]) for name in ("haar", "bior1.1"))
-
-def codes():
-    return [kernel.compile.code(types)._codelibrary.get_lto_ptx((9, 0, "a")) for kernel, types in launches]
-
-stored.RELEASED = Path(sys.argv[1])
-for taps, kernels in releasing.compiled((haar, "float32", False)).items():
-    assert stored.write(taps, kernels) > 0
-launches = [launch for launch in warming.needed(db1, ["float32"], (9, 0)) if launch[0].compile.taps]
-released = [kernel.compile._released.load(types) for kernel, types in launches]
-for path in stored.RELEASED.iterdir():
-    path.write_bytes(path.read_bytes()[:-40])
-stored._released.cache_clear()
-damaged = [kernel.compile._released.load(types) for kernel, types in launches]
-print(len(launches) > 1, None not in released, damaged == [None] * len(launches), all(codes()))
-"""
-
-
-@pytest.mark.sm_90
-def test_kernels_of_a_release(tmp_path):
-    """They are found for other wavelets with as many taps; a damaged file is as none."""
-    assert python(RELEASED, tmp_path, tmp_path / "released").split() == ["True"] * 4
 
 
 NO_ROW_STACK = """
@@ -145,32 +96,55 @@ def test_numpy_without_row_stack(tmp_path):
     assert python(NO_ROW_STACK, tmp_path) == "False\n"
 
 
+HIDDEN = """
+import sys
+sys.modules[sys.argv[1]] = None
+import numpy, wavefilt
+from wavefilt import backends
+x = numpy.random.default_rng(0).standard_normal(200)
+assert wavefilt.denoise(x, level=2).shape == x.shape
+print(type(backends.available()["cuda"]).__name__)
+"""
+
+
+@pytest.mark.parametrize("module", ["numba.core.caching", "numba.core.targetconfig", "numba.cuda.core.compiler_lock"])
+def test_a_numba_without_a_module_that_is_used(tmp_path, module):
+    """Backend "auto" denoises, and the GPU backend says why it is not available."""
+    assert python(HIDDEN, tmp_path, module) == "BackendUnavailable\n"
+
+
 PTX = """
 import json, sys
 from pathlib import Path
-from wavefilt.backends.cuda import warming
-folder, dtype, methods, gpus = sys.argv[1:]
-warming.SHAPES.update({1: [(24, (1024,)), (1, (1 << 20,))], 2: [(1, (512, 512))]})
-for number, (kernel, types) in enumerate(warming.needed(methods, [dtype], (9, 0))):
+from tests.support import rehearsal
+from wavefilt.backends.cuda.runtime.compiler import ptx_of
+folder, dtype, methods, gpus, options = sys.argv[1:]
+rehearsal.SHAPES.update({1: [(24, (1024,)), (1, (1 << 20,))], 2: [(1, (512, 512))]})
+for number, (kernel, types) in enumerate(rehearsal.needed(methods, [dtype], (9, 0), **json.loads(options))):
     library = kernel.compile.code(types)._codelibrary
     module = kernel.py_func.__module__.partition("cuda.")[2].replace(".", "-")
     for major, minor, suffix in json.loads(gpus):
-        library._max_registers = limit = kernel.compile.limit((major, minor))
+        limit = kernel.compile.limit((major, minor))
         name = f"{module}-{kernel.py_func.__name__}-{number}.sm_{major}{minor}{suffix}.{limit or 0}.ptx"
-        Path(folder, name).write_text(library.get_lto_ptx((major, minor, suffix)).strip("\\0"))
+        Path(folder, name).write_text(ptx_of(library, (major, minor, suffix), limit, kernel.compile.fast))
 """
-SINGLE = re.compile(r"dwt-(forward|inverse)|dwt2-|modwt-kernels|dual_tree-.*(analysis|synthesis)")
+SINGLE = re.compile(r"dwt-kernels|sections-dwt2|modwt-|(sections-)?dual_tree-dual_tree")
 """Kernels that use nothing but float32 for samples of float32; others sum squares or compare in float64."""
-SPILLING = re.compile(r"dual_tree-panels_analysis|dwt-one_block|statistics-")
+SPILLING = re.compile(r"sections-dual_tree-dual_tree_analysis|dwt-one_block|statistics-")
 """Kernels whose registers are limited for an H200: on other GPUs some take local memory."""
-ONE_REGISTER = re.compile(r"modwt-kernels-analysis_kernel-\d+\.sm_90a\.64")
+ONE_REGISTER = re.compile(r"modwt-analysis_kernel-\d+\.sm_90a\.64")
 """With 8 taps and 64 registers, 4 bytes are spilled, in a stack frame of 8."""
 
 
-def check(folder, dtype, methods, gpus):
+def compiled(folder, dtype, methods, gpus, **options):
+    """Return the files of PTX of all kernels."""
+    python(PTX, folder, folder, dtype, json.dumps(methods), json.dumps(gpus), json.dumps(options), timeout=3600)
+    return sorted(folder.glob("*.ptx"))
+
+
+def check(folder, dtype, methods, gpus, **options):
     """Assert no float64 where all is float32, nothing in local memory, and shared memory that every GPU has."""
-    python(PTX, folder, folder, dtype, json.dumps(methods), json.dumps(gpus), timeout=3600)
-    files = sorted(folder.glob("*.ptx"))
+    files = compiled(folder, dtype, methods, gpus, **options)
     assert len(files) >= 4 * len(gpus)
     if dtype == "float32":
         assert not [path.stem for path in files if SINGLE.match(path.stem) and ".f64" in path.read_text()]
@@ -197,6 +171,25 @@ def check(folder, dtype, methods, gpus):
 @pytest.mark.parametrize("name", METHODS)
 def test_kernels_of_float32_for_hopper(tmp_path, name):
     check(tmp_path, "float32", [METHODS[name]], [HOPPER])
+
+
+@pytest.mark.sm_90
+@pytest.mark.parametrize("options", [{"padding": False}, {"fastmath": True}], ids=str)
+@pytest.mark.parametrize("name", ["default", "one block"])
+def test_kernels_with_other_options_for_hopper(tmp_path, name, options):
+    check(tmp_path, "float32", [METHODS[name]], [HOPPER], **options)
+
+
+PRECISE = re.compile(r"\b(div\.rn|sqrt\.rn|(add|mul|sub|fma\.rn|setp\.\w+))\.f32")
+
+
+@pytest.mark.sm_90
+@pytest.mark.parametrize("name", ["default", "modwt", "dual tree", "section", "empirical Bayes"])
+def test_fast_math_reaches_every_kernel(tmp_path, name):
+    """Subnormals are flushed, divisions and roots are approximate; the filters are unchanged: they are all fma."""
+    methods = [{**METHODS[name], **({} if name in ("dual tree", "empirical Bayes") else {"shrink": "garrote"})}]
+    for path in compiled(tmp_path, "float32", methods, [HOPPER], fastmath=True):
+        assert not PRECISE.search(path.read_text()), path.name
 
 
 @pytest.mark.sm_90

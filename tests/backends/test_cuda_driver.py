@@ -14,9 +14,9 @@ from tests.support.simulation import inside
 pytestmark = [inside, pytest.mark.skipif(sys.platform == "win32", reason="no addresses of arrays are compared there")]
 
 
-@pytest.fixture(params=["lanes", "together"])
-def driver(request, monkeypatch):
-    """The driver, with each thread sending its own pieces, and with all copying one piece after the other."""
+@pytest.fixture
+def driver(monkeypatch):
+    """The driver, with small pieces."""
     from wavefilt.backends.cuda.runtime import graph, transfer
 
     found = Driver()
@@ -27,8 +27,7 @@ def driver(request, monkeypatch):
     monkeypatch.setattr(transfer.staging, "driver", lambda: transfer.staging.Functions(*found.functions()))
     for module in (graph, transfer):
         monkeypatch.setattr(module, "SIMULATED", False)
-    sizes = {"PIECE": 1 << 14, "SMALLEST": 1 << 12, "SHARE": 1 << 15, "SLOT": 1 << 14}
-    for name, value in {**sizes, "TOGETHER": 1 << 30 if request.param == "together" else 0}.items():
+    for name, value in {"PIECE": 1 << 14, "SMALLEST": 1 << 12, "SHARE": 1 << 15}.items():
         monkeypatch.setattr(transfer, name, value)
     monkeypatch.setattr(transfer.Ring, "LEAST", 1 << 12)
     return found
@@ -88,3 +87,24 @@ def test_an_error_of_the_driver_is_raised_and_the_next_transfer_is_right(driver,
         _there_and_back(driver, ring, x.copy())
     driver.fails_at = -1
     np.testing.assert_array_equal(_there_and_back(driver, ring, x.copy()), x)
+
+
+def test_memory_of_results_comes_back():
+    """A result's memory is used again once its array is gone; that of arrays that are kept is not."""
+    from wavefilt.backends.cuda.runtime.transfer import Results
+
+    results = Results()
+    first, fresh = results.lend((2, 1000), np.float32)
+    assert fresh
+    first[...] = 3
+    view, address = first[1], first.ctypes.data
+    del first
+    other, fresh = results.lend((2, 1000), np.float32)
+    assert fresh
+    other[...] = 4
+    assert np.all(view == 3)
+    del view
+    again, fresh = results.lend((2000,), np.float32)
+    assert not fresh
+    assert again.ctypes.data == address
+    results.clear()

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 import wavefilt
 from tests.support.signals import partly_dead
-from tests.support.simulation import arrays_on_device, inside, small_cuda
+from tests.support.simulation import arrays_on_device, inside, small_cuda, small_options
 from wavefilt.thresholding.shrinkage import FUNCTIONS
 from wavefilt.vocabulary import MODES
 
@@ -81,9 +81,9 @@ def test_coefficients_of_many_tiles_and_levels(forward, inverse, shape, wavelet,
 
 
 def test_tiles_of_the_modwt_in_float32(monkeypatch):
-    from wavefilt.backends.cuda.modwt import tiling
+    from wavefilt.backends.cuda import modwt
 
-    monkeypatch.setattr(tiling, "RUN_BYTES", 16)
+    monkeypatch.setattr(modwt, "RUN_BYTES", 16)
     backend, x = small_cuda(threads=4), samples((1, 101), "f4") - 3
     for wavelet, mode, level in (("haar", "zero", 6), ("db2", "periodization", 5)):
         found, expected = (
@@ -174,6 +174,34 @@ def test_denoise(small, to_device, shape, options):
     assert np.abs(x - expected).max() > 0.01
     assert_allclose(wavefilt.denoise(x, backend=small, **options), expected, atol=1e-9)
     assert_allclose(wavefilt.denoise(to_device(x), backend=small, **options).copy_to_host(), expected, atol=1e-9)
+
+
+PLAIN = [
+    ((2, 300), {"wavelet": "sym8", "mode": "reflect"}),
+    ((1, 301), {"mode": "periodization", "level": 3}),
+    ((1, 10, 22), {**SECTION, "rule": 0.4}),
+    ((2, 33), {**MODWT, "rule": 0.4}),
+]
+
+
+@pytest.mark.parametrize(("shape", "options"), PLAIN, ids=str)
+@pytest.mark.parametrize("alone", [False, True])
+def test_tiles_without_padding(shape, options, alone):
+    """The same values in other places, for tiles and for rows of one block."""
+    x, options = samples(shape, "f4"), {"wavelet": "db2", "level": 2, "rule": "universal"} | options
+    sizes = {"tile": 0, "threads": 256} if alone else {}
+    padded, plain = (small_cuda(**sizes, padding=padding) for padding in (True, False))
+    found, expected = (wavefilt.denoise(x, backend=backend, **options) for backend in (plain, padded))
+    assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("rule", ["ebayes", "ebayes-cauchy", "universal"])
+def test_fast_math(rule):
+    x = samples((2, 140), "f4")
+    options = {"wavelet": "db2", "level": 2, "rule": rule, "shrink": "garrote" if rule == "universal" else None}
+    options = {name: value for name, value in options.items() if value is not None}
+    found, expected = (wavefilt.denoise(x, backend=b, **options) for b in (small_cuda(fastmath=True), "pywavelets"))
+    assert_allclose(found, expected, atol=2e-4)
 
 
 @pytest.mark.parametrize("options", [{**JS, "wavelet": "db2"}, {**JS, **MODWT}, {"rule": "bayes", "detrend": "line"}])
@@ -280,7 +308,7 @@ def test_results_that_are_not_waited_for(small, to_device, scope):
         small.check()
 
 
-@pytest.mark.parametrize("options", [{"sigma": "global"}, {}], ids=["beside the transform", "by a scan"])
+@pytest.mark.parametrize("options", [{"sigma": "global"}, {}], ids=["one band", "all bands"])
 def test_equal_values(small, to_device, options):
     """The lists of the search overflow: the first result is right, and so are later ones, which make all passes."""
     x = np.round(np.random.default_rng(3).standard_normal((2, 700))).astype(np.float32)
@@ -308,7 +336,7 @@ def test_axes_layouts_and_options_of_arrays_on_the_device(small, to_device):
 
 def test_a_threshold_function_of_a_user(small):
     """No kernel has it: details are shrunk on the host."""
-    FUNCTIONS.register("halve", lambda data, value: np.where(np.abs(data) < value, data / 2, data))
+    FUNCTIONS["halve"] = lambda data, value: np.where(np.abs(data) < value, data / 2, data)
     try:
         x = samples((2, 60))
         for options in ({"transform": "modwt"}, {}, {"axes": (0, 1), "level": 1}):
@@ -318,7 +346,7 @@ def test_a_threshold_function_of_a_user(small):
             found, expected = (wavefilt.denoise(x, backend=name, **options) for name in (small, "pywavelets"))
             assert_allclose(found, expected, atol=1e-12)
     finally:
-        FUNCTIONS.unregister("halve")
+        del FUNCTIONS["halve"]
 
 
 def out_of_memory(*_, **__):
@@ -360,11 +388,9 @@ def test_chunks_when_memory_is_short(small, to_device, monkeypatch, rule, sigma,
 
 def one_block_or_many(x, **options):
     """Denoise rows by one kernel, a block for each, and by the kernels that divide rows among blocks."""
-    small_cuda()
     from wavefilt import backends
-    from wavefilt.backends.cuda import KernelOptions
 
-    alone, divided = backends.get("cuda", options=KernelOptions()), small_cuda()
+    alone, divided = backends.get("cuda", options=small_options(tile=0, threads=256)), small_cuda()
     return tuple(wavefilt.denoise(x, backend=backend, **options) for backend in (alone, divided))
 
 
@@ -409,9 +435,9 @@ MISLEADING = {
 @pytest.mark.parametrize("kind", MISLEADING)
 def test_rows_of_one_block_that_mislead_the_search(monkeypatch, kind):
     """Equal and zero details, denormals, and details near the largest float32 or far from those of a sample."""
-    from wavefilt.backends.cuda.statistics import in_block
+    from wavefilt.backends.cuda.statistics import block_search
 
-    monkeypatch.setattr(in_block, "LISTED", 6)
+    monkeypatch.setattr(block_search, "LISTED_IN_BLOCK", 6)
     x = MISLEADING[kind](samples((1, 200)) - 3).astype("f4")
     alone, divided = one_block_or_many(x, wavelet="haar", rule="universal", level=3)
     assert np.array_equal(alone, divided)
@@ -445,13 +471,12 @@ def test_rows_of_one_block_with_gaps(value):
 @pytest.fixture
 def three(monkeypatch):
     """Three GPUs, for all of which the simulated one stands."""
-    from wavefilt.backends.cuda import KernelOptions, Several
-    from wavefilt.backends.cuda.multi_gpu import backend
+    from wavefilt.backends.cuda import Several
+    from wavefilt.backends.cuda import several as backend
 
-    small_cuda()
     monkeypatch.setattr(backend, "checked", lambda devices, count: [0] * 3)
     monkeypatch.setattr(backend, "LEAST", 0)
-    several = Several(options=KernelOptions(tile=128, threads=8, select=8, scan=8, row=8))
+    several = Several(options=small_options())
     arrays_on_device(monkeypatch, several)
     return several
 

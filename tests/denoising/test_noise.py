@@ -12,7 +12,7 @@ import wavefilt
 from tests.support.checkout import run as run_command
 from tests.support.checkout import usable_backends
 from tests.support.signals import shrunk_details
-from wavefilt.statistics.change_points import find
+from wavefilt.statistics.changing_noise import change_points
 from wavefilt.vocabulary import RULES
 
 HOSTS = [name for name in usable_backends() if name != "cuda"]
@@ -260,7 +260,7 @@ def test_change_points_of_synthetic_noise(ratio):
     for seed in range(20):
         d = np.random.default_rng(seed).standard_normal(8192)
         d[2500:5200] *= ratio
-        found = find(np.abs(d))
+        found = change_points(np.abs(d))
         assert len(found) == 2
         assert np.abs(np.array(found) - [2500, 5200]).max() < (128 if ratio < 2 else 64)
 
@@ -277,11 +277,11 @@ def test_change_points_of_synthetic_noise(ratio):
     ],
 )
 def test_what_is_a_change(rng, n, change, expected):
-    assert find(np.abs(change(rng.standard_normal(n)))) == expected
+    assert change_points(np.abs(change(rng.standard_normal(n)))) == expected
 
 
 def test_steady_noise_has_no_change_points():
-    false = [len(find(np.abs(np.random.default_rng(seed).standard_normal(4000)))) for seed in range(200)]
+    false = [len(change_points(np.abs(np.random.default_rng(seed).standard_normal(4000)))) for seed in range(200)]
     assert sum(false) <= 2
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import wavefilt
-from tests.support.simulation import arrays_on_device, inside
+from tests.support.simulation import arrays_on_device, inside, small_options
 
 X = np.random.default_rng(4).standard_normal((40, 300)).astype(np.float32)
 
@@ -16,14 +16,14 @@ def on_gpu(monkeypatch):
     """Let the simulator's arrays stand for arrays on a GPU."""
     from wavefilt import arrays
     from wavefilt.backends import registry
-    from wavefilt.backends.cuda import Cuda, KernelOptions
+    from wavefilt.backends.cuda import Cuda
     from wavefilt.backends.cuda.runtime import interop
     from wavefilt.backends.cuda.runtime.target import cuda
 
     arrays_on_device(monkeypatch)
     kind, backend = (
         type(cuda.device_array(1)),
-        Cuda(options=KernelOptions(tile=128, threads=8, select=8, scan=8, row=8)),
+        Cuda(options=small_options()),
     )
     for module in (arrays, interop):
         monkeypatch.setattr(module, "on_gpu", lambda x: isinstance(x, kind))

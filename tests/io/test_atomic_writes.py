@@ -101,6 +101,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path, kind, streamed):
     )
     assert (done.returncode, len(done.stderr.splitlines())) == (1, 1), done.stderr
     assert os.strerror(errno.EFBIG) in done.stderr
+    assert str(out) in done.stderr
     assert sorted(os.listdir(tmp_path)) == before
     assert kind == "zarr" or out.read_bytes() == b"old"
 
@@ -137,6 +138,45 @@ def test_a_store_is_replaced_on_request_and_other_folders_are_not(tmp_path):
     with pytest.raises(OSError, match=r"y\.zarr"):
         wavefilt.denoise_file(source, target, overwrite=True)
     assert sorted(os.listdir(tmp_path)) == ["x.zarr", "y.zarr"]
+
+
+@pytest.mark.parametrize("kind", ["npy", "zarr"])
+def test_ctrl_c_at_any_line_leaves_the_old_or_the_new_result_and_nothing_else(tmp_path, kind):
+    x, steps = np.random.default_rng(1).standard_normal((2, 64)), 0
+
+    def put(path, samples):
+        if kind == "npy":
+            np.save(path, samples)
+        else:
+            pytest.importorskip("zarr").create_array(str(path), data=samples, chunks=(1, 64), overwrite=True)
+
+    def interrupt(frame, event, arg):
+        nonlocal steps
+        if any(part in frame.f_code.co_filename for part in ("wavefilt/io", "contextlib", "shutil")):
+            steps -= 1
+            if steps == 0:
+                raise KeyboardInterrupt
+            return interrupt
+        return None
+
+    source, target = tmp_path / f"x.{kind}", tmp_path / f"y.{kind}"
+    put(source, x)
+    recording = wavefilt.read(source)
+    for at in range(1, 2000, 17):
+        put(target, 2 * x)
+        steps = at
+        sys.settrace(interrupt)
+        try:
+            recording.write(target, overwrite=True)
+        except (KeyboardInterrupt, OSError):  # rmtree may close a descriptor twice
+            pass
+        finally:
+            sys.settrace(None)
+        assert sorted(os.listdir(tmp_path)) == [source.name, target.name]
+        assert np.unique(wavefilt.read(target).samples / x) in ([1], [2])
+        if steps > 0:
+            return
+    raise AssertionError("never came to the end")
 
 
 @pytest.mark.parametrize("change", ["shrinks", "is touched"])

@@ -87,4 +87,4 @@ def test_a_reader_that_goes_ends_it_without_a_word(tmp_path):
 
 
 def test_a_wrong_option():
-    assert b"window=1" in _run(b"", "--window", "1", code=2).stderr
+    assert b"window" in _run(b"", "--window", "1", code=2).stderr

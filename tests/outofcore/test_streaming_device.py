@@ -10,18 +10,16 @@ import pytest
 import wavefilt
 from tests.outofcore.test_memory import measured
 from tests.support.signals import partly_dead
-from tests.support.simulation import arrays_on_device, inside
+from tests.support.simulation import arrays_on_device, inside, small_options
 from wavefilt import memory
 
 
 @pytest.fixture
 def small(monkeypatch):
-    from wavefilt.backends.cuda import Cuda, KernelOptions
-    from wavefilt.backends.cuda.statistics import selection, sorting
+    from wavefilt.backends.cuda import Cuda
 
     arrays_on_device(monkeypatch)
-    selection.WHOLE, selection.CHUNK, selection.SAMPLE, selection.STAGE, sorting.SPAN = 250, 128, 256, 32, 32
-    return Cuda(options=KernelOptions(tile=64, threads=16, select=8, scan=8, row=8))
+    return Cuda(options=small_options(tile=64, threads=16))
 
 
 @pytest.fixture

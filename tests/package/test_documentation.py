@@ -89,4 +89,8 @@ def test_generated_tables_are_up_to_date():
 def test_the_reference_has_every_public_name():
     texts = [path.read_text("utf-8") for path in (ROOT / "docs").rglob("*.md")]
     directives = re.findall(r"^\.\. (?:auto|py:)\w+:: (\S+)", "\n".join(texts), re.MULTILINE)
-    assert {*wavefilt.__all__, *ske.__all__} - {name.split(".")[-1] for name in directives} - {"backends", "extending", "trust"} == set()
+    assert {*wavefilt.__all__, *ske.__all__} - {name.split(".")[-1] for name in directives} - {
+        "backends",
+        "extending",
+        "trust",
+    } == set()

@@ -278,14 +278,14 @@ def test_few_traces_lie_horizontally_with_ids_and_their_scales():
 
 
 def test_offsets_are_signed_and_in_metres(tmp_path):
-    """With the source at 60 feet there are receivers on both sides; SEG-Y, as it is written, has distances."""
+    """With the source at 60 feet there are receivers on both sides; SEG-Y keeps the signs."""
     data = (SAMPLES / "seismic.dat").read_bytes()
     moved = data.replace(b"SOURCE_LOCATION 0.00", b"SOURCE_LOCATION 60.0").replace(b"UNITS METERS", b"UNITS FEET  ")
     (tmp_path / "moved.dat").write_bytes(moved)
     found, expected = read(tmp_path / "moved.dat"), 0.3048 * (np.array(OFFSETS) - 60)
     np.testing.assert_allclose(found.offsets, expected)
     found.write(tmp_path / "moved.sgy")
-    np.testing.assert_allclose(read(tmp_path / "moved.sgy").offsets, abs(expected))
+    np.testing.assert_allclose(read(tmp_path / "moved.sgy").offsets, expected)
 
 
 def test_traces_lie_at_their_offsets(tmp_path):

@@ -84,40 +84,41 @@ def take_turns() -> None:
 
 
 SMALL = {
-    "statistics.selection": {"WHOLE": 250, "CHUNK": 128, "SAMPLE": 256, "STAGE": 32},
-    "statistics.sorting": {"SPAN": 32},
-    "chunked_rows": {"BLOCKS": 2, "THREADS": 4},
-    "trend": {"LEAST": 32, "PARTS": 12},
-    "dwt2.plan": {"BLOCKS": 2},
-    "dwt.local_shrinkage": {"TILE_BYTES": 512, "LEAST": 8, "FILL": 4, "WIDE_BYTES": 9 << 7},
-    "dwt.one_block": {"THREADS": (32,), "FEW": 40},
-    "modwt.local_shrinkage": {"EACH": 2},
-    "dual_tree.panels_plan": {"BLOCKS": 2},
-    "dual_tree.tiles": {"LEAST": 8},
+    "tile": 128,
+    "threads": 8,
+    "one_block": (32,),
+    "few": 40,
+    "select": 8,
+    "scan": 8,
+    "row": 8,
+    "whole": 250,
+    "chunk": 128,
+    "sample": 256,
+    "stage": 32,
+    "span": 32,
+    "sums": (32, 12),
+    "blocks": (2, 2),
+    "coarse": 8,
+    "local": (512, 8, 9 << 7, 4),
+    "counting": (2, 4),
 }
-"""Sizes with which short rows have several tiles, chunks and lists, by module of the GPU backend."""
+"""Options of kernels with which short rows have several tiles, chunks and lists."""
 
 
-_shipped: dict[tuple[str, str], Any] = {}
-
-
-def shipped(module: Any, constant: str) -> Any:
-    """Return a constant of a module of the backend as it is without `small_cuda`."""
-    return _shipped.get((module.__name__, constant), getattr(module, constant))
-
-
-def small_cuda(**options: int) -> Any:
-    """Return a backend for the simulator with small tiles, blocks and lists, so that short rows reach every branch."""
-    from wavefilt import backends
+def small_options(**options: Any) -> Any:
+    """Return options of the GPU backend so small that short rows reach every branch."""
     from wavefilt.backends.cuda import KernelOptions
+    from wavefilt.backends.cuda.options import LocalSizes
 
-    for name, sizes in SMALL.items():
-        module = import_module(f"wavefilt.backends.cuda.{name}")
-        for constant, size in sizes.items():
-            _shipped.setdefault((module.__name__, constant), getattr(module, constant))
-            setattr(module, constant, size)
-    sizes = {"tile": 128, "threads": 8, "select": 8, "scan": 8, "row": 8}
-    return backends.get("cuda", options=KernelOptions(**sizes | options))
+    chosen = SMALL | options
+    return KernelOptions(**chosen | {"local": LocalSizes(*chosen["local"])})
+
+
+def small_cuda(**options: Any) -> Any:
+    """Return a backend for the simulator with `small_options`."""
+    from wavefilt import backends
+
+    return backends.get("cuda", options=small_options(**options))
 
 
 def arrays_on_device(monkeypatch: pytest.MonkeyPatch, backend: Any = None) -> Any:

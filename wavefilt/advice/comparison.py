@@ -218,7 +218,7 @@ class Contest:
 
     def candidates(self, transforms: Sequence[str] = ("dwt",)) -> list[dict[str, Any]]:
         """Return all rules with each of the transforms, and for sections "fk" and "dtcwt" with their own rule."""
-        found = combined(transforms, RULES.names())
+        found = combined(transforms, list(RULES))
         if self.whole.dimensions == 2:
             found += [{"transform": transform} for transform in ("fk", "dtcwt") if transform not in transforms]
         return found

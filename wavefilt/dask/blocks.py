@@ -142,7 +142,7 @@ def _check_mergeable(method: Options, cut: bool) -> None:
     what = "traces cut into chunks" if cut else "a record of several chunks"
     help = "rechunk the samples' axis to one chunk" + ("" if method.scope == "trace" else ' and use scope="trace"')
     wrong = None
-    possible = RULES.where(lambda spec: spec.mergeable and not (cut and spec.detrend))
+    possible = [name for name, rule in RULES.items() if rule.mergeable and not (cut and rule.local)]
     if method.rule.name and method.rule.name not in possible:
         wrong = f"rule={method.rule.name!r} (possible are {', '.join(possible)} and numbers)"
     elif method.noise.window is not None:

@@ -1,22 +1,42 @@
-"""Reading and writing recordings: one module per format, found by content, never by the name of the file."""
+"""Reading and writing recordings: one module per format; a format is recognised by content, never by name."""
 
-from wavefilt.io.atomic import check_destination, replacing, write_atomically
-from wavefilt.io.detection import Probe
-from wavefilt.io.layout import Layout
-from wavefilt.io.reading import read
-from wavefilt.io.registry import FORMATS, Format, register_format
-from wavefilt.io.writing import encode, write
+from wavefilt.io.atomic import check_destination, write_atomically
+from wavefilt.io.base import FORMATS, Contents, Format, Headers, Layout, Probe, is_store, register_format
+from wavefilt.io.files import encode, read, write
+from wavefilt.io.hdf5 import Hdf5
+from wavefilt.io.npy import Npy, Npz
+from wavefilt.io.obspy import Mseed, ObspyFormat
+from wavefilt.io.raw import Raw
+from wavefilt.io.sac import Sac
+from wavefilt.io.seg2 import Seg2
+from wavefilt.io.segy import Segy, Su
+from wavefilt.io.sources import StreamedFormat
+from wavefilt.io.text import Ascii
+from wavefilt.io.wav import Wav
+from wavefilt.io.zarr import Zarr
 
 __all__ = [
     "FORMATS",
+    "Contents",
     "Format",
+    "Headers",
     "Layout",
     "Probe",
+    "StreamedFormat",
     "check_destination",
     "encode",
+    "is_store",
     "read",
     "register_format",
-    "replacing",
     "write",
     "write_atomically",
 ]
+
+for _format in (
+    *(Npy(), Npz(), Raw(), Hdf5(), Zarr(), Wav(), Seg2(), Segy(), Su(), Ascii(), Sac(), Mseed()),
+    ObspyFormat("gse2", rb"WID2", (".gse", ".gse2")),
+    ObspyFormat("tspair", rb"TIMESERIES [^\n]*TSPAIR", (".csv", ".txt")),
+    ObspyFormat("slist", rb"TIMESERIES [^\n]*SLIST", (".csv", ".txt")),
+    ObspyFormat("obspy", endings=(".csv", ".txt")),
+):
+    register_format(_format)

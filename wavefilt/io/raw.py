@@ -7,41 +7,36 @@ from typing import BinaryIO
 
 import numpy as np
 
-from wavefilt.arrays import DType
-from wavefilt.errors import FormatError, LayoutError, options
-from wavefilt.io.arrays.contiguous import ContiguousFile, Places
-from wavefilt.io.file_source import opened
-from wavefilt.io.layout import Layout
+from wavefilt.errors import FormatError, LayoutError
+from wavefilt.io.base import Layout
+from wavefilt.io.contiguous import ContiguousFile, Places
+from wavefilt.io.sources import StreamedFormat, opened
 
 DTYPES = ("f4", "f8", "i2", "i4")
 ENDIANS = {"little": "<", "big": ">"}
-WORDS = f"samples are {', '.join(DTYPES)}, byte orders {' and '.join(ENDIANS)}"
 
 
-def shape(size: int, layout: Layout) -> tuple[DType, int, int]:
-    """Dtype, traces and samples of a file of ``size`` bytes. Raises LayoutError for a missing or wrong layout."""
-    layout.only("raw", "dtype", "endian", "ns", "dt")
-    if layout.dtype is None or layout.endian is None or layout.ns is None:
-        missing = options(**{name: ... for name in ("dtype", "endian", "ns") if vars(layout)[name] is None})
-        raise LayoutError("raw binary needs an explicit layout; missing ", missing, f" ({WORDS})")
-    if layout.dtype not in DTYPES or layout.endian not in ENDIANS:
-        raise LayoutError(options(dtype=layout.dtype, endian=layout.endian), f": {WORDS}")
-    dtype = np.dtype(ENDIANS[layout.endian] + layout.dtype)
-    trace = layout.ns * dtype.itemsize
-    if size % trace:
-        raise FormatError(
-            f"{size} bytes are not a whole number of traces of {layout.ns} {layout.dtype} samples ({trace} bytes)"
-        )
-    return dtype, size // trace, layout.ns
+class Raw(StreamedFormat):
+    name, label, shared_endings = "raw", "raw binary", (".bin", ".raw", ".dat")
 
-
-def open_source(file: str | BinaryIO, layout: Layout, format: str) -> ContiguousFile:
-    """Traces one after another. Raises FormatError where the layout is missing or does not fit."""
-    with opened(file) as stream:
-        dtype, rows, samples = shape(stream.seek(0, 2), layout)
-    # floats stay as they came, integers become f4 of their byte order
-    written = dtype if dtype.kind == "f" else np.dtype("f4").newbyteorder(dtype.byteorder)
-    places = Places(0, dtype, (rows,), (samples,), samples, 1)
-    source = ContiguousFile(file, "raw", places, layout.dt, replace(places, dtype=written), b"")
-    source.notes = ("integer samples are written as f4",) if dtype.kind == "i" else ()
-    return source
+    def open(self, file: str | BinaryIO, layout: Layout) -> ContiguousFile:
+        """Open traces one after another. Raises LayoutError for a missing or wrong layout."""
+        layout.only("raw", "dtype", "endian", "ns", "dt")
+        missing = [f"`{name}`" for name in ("dtype", "endian", "ns") if getattr(layout, name) is None]
+        if layout.dtype not in (None, *DTYPES) or layout.endian not in (None, *ENDIANS) or missing:
+            wrong = f"raw binary needs {', '.join(missing)}" if missing else "an unknown raw layout"
+            raise LayoutError(f"{wrong}: `dtype` is one of {', '.join(DTYPES)}, `endian` {' or '.join(ENDIANS)}")
+        assert layout.dtype is not None and layout.endian is not None and layout.ns is not None  # noqa: PT018
+        with opened(file) as stream:
+            size = stream.seek(0, 2)
+        dtype = np.dtype(ENDIANS[layout.endian] + layout.dtype)
+        trace = layout.ns * dtype.itemsize
+        if size % trace:
+            what = f"traces of {layout.ns} {layout.dtype} samples ({trace} bytes)"
+            raise FormatError(f"{size} bytes are not a whole number of {what}")
+        # floats keep their type, integers become f4 of their byte order
+        written = dtype if dtype.kind == "f" else np.dtype("f4").newbyteorder(dtype.byteorder)
+        places = Places(0, dtype, (size // trace,), (layout.ns,), layout.ns, 1)
+        source = ContiguousFile(file, "raw", places, layout.dt, replace(places, dtype=written), b"")
+        source.notes = ("integer samples are written as f4",) if dtype.kind == "i" else ()
+        return source

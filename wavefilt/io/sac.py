@@ -1,56 +1,75 @@
-"""SAC: samples are rewritten in place; of the header only the extremes and the mean, where they are given, change.
+"""SAC: samples are rewritten in place; of the header only minimum, maximum and mean, if they are given, change.
 
 Layout after the manual of Seismic Analysis Code, "SAC data file format" (IRIS).
 """
 
 from __future__ import annotations
 
-import math
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import BinaryIO
+from dataclasses import replace
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from wavefilt.errors import FormatError
-from wavefilt.io.arrays.contiguous import ContiguousFile, Places, Samples
-from wavefilt.io.detection import Probe, sac_order
-from wavefilt.io.file_source import opened
-from wavefilt.io.layout import Layout
+from wavefilt.io.base import Contents, Headers, Layout, Probe
+from wavefilt.io.contiguous import ContiguousFile, Places, Samples
+from wavefilt.io.obspy import waveform_bytes
+from wavefilt.io.sources import StreamedFormat, opened
 
 HEADER = 632
-UNDEFINED = -12345.0
-MINIMUM, MAXIMUM, MEAN = 4, 8, 224
-"""Where the header says what the samples are like."""
-EVENLY, TYPES = 420, {1: "a time series", 4: "x and y", -12345: "of no type"}
-"""Where it says that samples are evenly spaced, and the types of file that hold one component of samples."""
+UNDEFINED = -12345
+_FLOATS = """
+delta depmin depmax scale odelta b e o a - t0 t1 t2 t3 t4 t5 t6 t7 t8 t9 f resp0 resp1 resp2 resp3 resp4 resp5 resp6
+resp7 resp8 resp9 stla stlo stel stdp evla evlo evel evdp mag user0 user1 user2 user3 user4 user5 user6 user7 user8
+user9 dist az baz gcarc - - depmen cmpaz cmpinc xminimum xmaximum yminimum ymaximum
+"""
+_INTEGERS = """
+nzyear nzjday nzhour nzmin nzsec nzmsec nvhdr norid nevid npts - nwfid nxsize nysize - iftype idep iztype - iinst
+istreg ievreg ievtyp iqual isynth imagtyp imagsrc - - - - - - - - leven lpspol lovrok lcalda
+"""
+_TEXTS = """
+kstnm kevnm - khole ko ka kt0 kt1 kt2 kt3 kt4 kt5 kt6 kt7 kt8 kt9 kf kuser0 kuser1 kuser2 kcmpnm knetwk
+"""
+FLOATS, INTEGERS, TEXTS = _FLOATS.split(), _INTEGERS.split(), _TEXTS.split()
+"""Names of the header fields in their order; the others are unused or internal."""
+TYPES = {1: "a time series", 4: "x and y", UNDEFINED: "of no type"}
+"""Types of file (``iftype``) that hold one component of samples."""
+UNITS = {6: "nm", 7: "nm/s", 8: "nm/s^2", 50: "V"}
+"""Units of samples by ``idep``."""
+LONGEST = 1e9
+"""Seconds between the reference time and others: larger values are damage."""
 BLOCK = 1 << 18
 """Samples whose extremes are found at a time."""
 
 
 class SacFile(ContiguousFile):
-    """A `wavefilt.io.sources.Source`. Raises FormatError for a file that is damaged or not of the format."""
+    """A `Source` of a SAC file. Raises FormatError if it is damaged or of another format."""
 
-    def __init__(self, file: str | BinaryIO, layout: Layout, format: str) -> None:
+    def __init__(self, file: str | BinaryIO, layout: Layout) -> None:
         layout.only("sac", "dt")
         with opened(file) as stream:
             probe = Probe(stream)
-            order = sac_order(probe)
-            if order is None:
-                raise FormatError(f"SAC: {probe.size} bytes are not the {HEADER} of the header and the samples it says")
-            (delta,), (count,) = probe.unpack(order + "f", 0), probe.unpack(order + "i", 316)
-            codes, start = _codes(probe), _start(probe, order)
-            (type,), (evenly,) = probe.unpack(order + "i", 340), probe.unpack(order + "i", EVENLY)
+            self.order = byte_order(probe)
+            if self.order is None:
+                raise FormatError(f"SAC: {probe.size} bytes are not a header of {HEADER} bytes and its samples")
+            self.fields = fields = _fields(probe, self.order)
+            evenly = probe.unpack(self.order + "i", 420) != (0,)
+        count = fields["npts"]
         if count == 0:
             raise FormatError("SAC: no samples")
-        if type not in TYPES or not evenly:
+        if fields.get("iftype", UNDEFINED) not in TYPES or not evenly:
             raise FormatError("SAC: a spectrum, or samples that are not evenly spaced")
         # the shortest number that is the same float: 0.01 instead of 0.009999999776
+        delta = fields.get("delta", 0)
         interval = float(str(np.float32(delta))) if delta > 0 else layout.dt
-        places = Places(HEADER, np.dtype(order + "f4"), (1,), (count,), count, 1)
-        super().__init__(file, "sac", places, interval)
-        if start is not None and any(codes):
+        super().__init__(file, "sac", Places(HEADER, np.dtype(self.order + "f4"), (1,), (count,), count, 1), interval)
+        codes = [fields.get(name, "") for name in ("knetwk", "kstnm", "khole", "kcmpnm")]
+        time = _time(fields)
+        if time is not None and any(codes):
+            start = time + np.timedelta64(round(fields.get("b", 0.0) * 1e6), "us")
             self.ids, self.starts = (".".join(codes),), (start,)
 
     @contextmanager
@@ -60,38 +79,78 @@ class SacFile(ContiguousFile):
         self._describe(file, samples)
 
     def _describe(self, file: BinaryIO, samples: Samples) -> None:
-        """Correct the extremes and the mean."""
+        """Correct minimum, maximum and mean."""
         low, high, total, count = np.inf, -np.inf, 0.0, self.shape[1]
         for at in range(0, count, BLOCK):
             block = np.empty((1, min(BLOCK, count - at)), np.float32)
             samples.read(slice(0, 1), at, block)
             low, high = min(low, float(block.min())), max(high, float(block.max()))
             total += block.sum(dtype=np.float64)
-        for at, value in ((MINIMUM, low), (MAXIMUM, high), (MEAN, total / count)):
-            form = self._places.dtype.byteorder.replace("=", "<" if np.little_endian else ">") + "f"
+        for name, value in (("depmin", low), ("depmax", high), ("depmen", total / count)):
+            at = 4 * FLOATS.index(name)
             file.seek(at)
-            if struct.unpack(form, file.read(4)) != (UNDEFINED,):
+            if struct.unpack(f"{self.order}f", file.read(4)) != (UNDEFINED,):
                 file.seek(at)
-                file.write(struct.pack(form, value))
+                file.write(struct.pack(f"{self.order}f", value))
 
 
-def _codes(probe: Probe) -> list[str]:
-    """Network, station, location and channel."""
-    texts = [probe.bytes(at, 8).split(b"\0")[0].decode("latin-1").strip() for at in (608, 440, 464, 600)]
-    return ["" if text == "-12345" else text for text in texts]
+class Sac(StreamedFormat):
+    name, label, endings, may_be_raw = "sac", "SAC", (".sac",), True
+    keeps = "as MiniSEED, one trace, samples as 32-bit floats"
+
+    def recognise(self, probe: Probe) -> bool:
+        return byte_order(probe) is not None
+
+    def open(self, file: str | BinaryIO, layout: Layout) -> SacFile:
+        return SacFile(file, layout)
+
+    def convert(self, contents: Contents) -> bytes:
+        if len(contents.traces) > 1:
+            raise FormatError(f"a SAC file holds one trace, not {len(contents.traces)}; write MiniSEED (.mseed)")
+        return waveform_bytes(contents, "SAC", ("f4",))
+
+    def headers(self, contents: Contents) -> Headers:
+        """Return the defined fields by their names in the manual; the delay counts from the origin time, if given."""
+        fields = contents.origin.fields
+        source, receiver = (
+            (fields[f"{end}lo"], fields[f"{end}la"], fields.get(f"{end}el", 0.0))
+            if {f"{end}lo", f"{end}la"} <= fields.keys()
+            else ()
+            for end in ("ev", "st")
+        )
+        begin, origin, time = fields.get("b", 0.0), fields.get("o", 0.0), _time(fields)
+        origin = origin if abs(origin) < LONGEST else 0.0
+        time = None if time is None else time + np.timedelta64(round(origin * 1e6), "us")
+        units = UNITS.get(fields.get("idep", 0))
+        place = Headers(source=source, receiver=receiver, length_unit="deg", units=units)
+        return Headers(traces=(replace(place, fields=fields, delay=begin - origin, time=time, utc=True),))
 
 
-def _start(probe: Probe, order: str) -> np.datetime64 | None:
-    """The time of the first sample, None where the reference time is not defined."""
-    year, day, *clock = probe.unpack(order + "6i", 280)
-    (begin,) = probe.unpack(order + "f", 20)
-    hour, minute, second, millisecond = clock
-    if not (0 < year < 3000 and 0 < day < 367 and min(clock) >= 0 and math.isfinite(begin)):
+def byte_order(probe: Probe) -> str | None:
+    """Return the byte order of a SAC file, None for another file. Version 7 has a footer of 22 double numbers."""
+    for order in "<>":
+        version, samples = probe.unpack(order + "i8xi", 304)
+        if (version, probe.size - HEADER - 4 * samples) in ((6, 0), (7, 0), (7, 176)) and samples >= 0:
+            return order
+    return None
+
+
+def _fields(probe: Probe, order: str) -> Mapping[str, Any]:
+    """Return the fields that are defined."""
+    fields: dict[str, Any] = dict(zip(FLOATS, probe.unpack(f"{order}{len(FLOATS)}f", 0), strict=True))
+    fields |= zip(INTEGERS, probe.unpack(f"{order}{len(INTEGERS)}i", 280), strict=True)
+    for i, name in enumerate(TEXTS):
+        text = probe.bytes(440 + 8 * i, 16 if name == "kevnm" else 8)
+        fields[name] = text.split(b"\0")[0].decode("latin-1").strip()
+    del fields["-"]
+    return {name: value for name, value in fields.items() if value not in (UNDEFINED, str(UNDEFINED), "")}
+
+
+def _time(fields: Mapping[str, Any]) -> np.datetime64 | None:
+    """Return the reference time, None if it is not defined."""
+    year, day, *clock = (fields.get(name, -1) for name in INTEGERS[:6])
+    if not (0 < year < 3000 and 0 < day < 367 and min(clock) >= 0 and abs(fields.get("b", 0.0)) < LONGEST):
         return None
+    hour, minute, second, millisecond = clock
     milliseconds = millisecond + 1000 * (second + 60 * (minute + 60 * (hour + 24 * (day - 1))))
-    microseconds = 0 if begin == UNDEFINED else round(begin * 1e6)
-    reference = np.datetime64(f"{year:04}-01-01", "ns") + np.timedelta64(milliseconds, "ms")
-    return reference + np.timedelta64(microseconds, "us")
-
-
-open_source = SacFile
+    return np.datetime64(f"{year:04}-01-01", "ns") + np.timedelta64(milliseconds, "ms")

@@ -1,104 +1,492 @@
-"""SEG-Y and SU: samples are rewritten in place, every header byte is kept.
+"""SEG-Y and SU: samples are rewritten in place, every header byte is kept; new files for recordings of other formats.
 
 Layout after Hagelund and Levin (ed., 2023), "SEG-Y_r2.1: SEG-Y revision 2.1 data exchange format", SEG. Inline and
-crossline numbers are ignored: sorted or not, traces are taken in the order of the file.
+crossline numbers are ignored: traces are taken in the order of the file. Header fields have the names of segyio.
 """
 
 from __future__ import annotations
 
+import math
 import shutil
 import struct
-from dataclasses import replace
-from typing import TYPE_CHECKING, BinaryIO
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt.arrays import Array
-from wavefilt.io.arrays.contiguous import Codec, ContiguousFile, Places
-from wavefilt.io.detection import Probe
-from wavefilt.io.file_source import opened
-from wavefilt.io.layout import Layout
-from wavefilt.io.segy_headers import FOOT, IBM, IEEE, SEGY_WIDTHS, TRACE_HEADER, Headers, read_headers
+from wavefilt.errors import FormatError
+from wavefilt.io.base import FOOT, Contents, Headers, Layout, Probe, equal_lengths, known_interval
+from wavefilt.io.contiguous import Codec, ContiguousFile, Places, smallest
+from wavefilt.io.sources import StreamedFormat, opened
 
-if TYPE_CHECKING:
-    from wavefilt.recording import Recording
-
-BLOCK = 1 << 20
-"""Bytes copied at a time."""
-CODE_AT = 3224
-"""Where the binary header holds the sample format code."""
-UNIT_AT, METRES, FEET = 3254, 1, 2
-"""Where the binary header holds the unit of lengths, and what it may be."""
+IBM, IEEE = 1, 5
+DTYPES = {1: "u4", 2: "i4", 3: "i2", 5: "f4", 6: "f8", 8: "i1", 9: "i8", 10: "u4", 11: "u2", 12: "u8", 16: "u1"}
+"""NumPy type of each sample format code that is read, IBM floats as words."""
+NOT_READ = {4: "32-bit fixed point with gain", 7: "24-bit integers", 15: "24-bit unsigned integers"}
 FLOATS = (IBM, IEEE, 6)
-KINDS = {1: "u4", 2: "i4", 3: "i2", 5: "f4", 6: "f8", 8: "i1", 9: "i8", 10: "u4", 11: "u2", 12: "u8", 16: "u1"}
-"""What NumPy calls the samples of each code that is read, IBM floats as words."""
+NEW_CODES = {"i2": 3, "i4": 2, "f4": IEEE, "f8": 6}
+"""Sample format codes of new files."""
+TEXT, FILE_HEADERS, TRACE_HEADER = 3200, 3600, 240
+"""Bytes of SEG-Y's textual header, of it and the binary header, and of a trace header, which is also SU's."""
+CODE_AT = 3224
+MOST_EXTENDED = 100
+"""Extended textual headers that a plausible SEG-Y file has at most."""
+METRES, FEET = 1, 2
+LOCAL, GREENWICH, UTC = 1, 2, 4
+UNITS = {1: "Pa", 2: "V", 3: "mV", 4: "A", 5: "m", 6: "m/s", 7: "m/s^2", 8: "N", 9: "W"}
+SCALES = (1000, 100, 10, 1)
+"""Factors of coordinates in new files: the first with which they fit in four bytes is taken."""
+
+BINARY = "3i2h4H18h2iI2d3I200x2B2hih2Qi68x"
+_BINARY_NAMES = """
+JobID LineNumber ReelNumber Traces AuxTraces Interval IntervalOriginal Samples SamplesOriginal Format EnsembleFold
+SortingCode VerticalSum SweepFrequencyStart SweepFrequencyEnd SweepLength Sweep SweepChannel SweepTaperStart
+SweepTaperEnd Taper CorrelatedTraces BinaryGainRecovery AmplitudeRecovery MeasurementSystem ImpulseSignalPolarity
+VibratoryPolarity ExtTraces ExtAuxTraces ExtSamples ExtInterval ExtIntervalOriginal ExtSamplesOriginal ExtEnsembleFold
+IntegerConstant SEGYRevision SEGYRevisionMinor TraceFlag ExtendedHeaders MaxExtTraceHeaders SurveyType ExtTraceCount
+FirstTrace Trailers
+"""
+TRACE = "7i4h8i2h4i13h2H31h5i2hi5h22x"
+_TRACE_NAMES = """
+TRACE_SEQUENCE_LINE TRACE_SEQUENCE_FILE FieldRecord TraceNumber EnergySourcePoint CDP CDP_TRACE
+TraceIdentificationCode NSummedTraces NStackedTraces DataUse offset ReceiverGroupElevation SourceSurfaceElevation
+SourceDepth ReceiverDatumElevation SourceDatumElevation SourceWaterDepth GroupWaterDepth ElevationScalar
+SourceGroupScalar SourceX SourceY GroupX GroupY CoordinateUnits WeatheringVelocity SubWeatheringVelocity
+SourceUpholeTime GroupUpholeTime SourceStaticCorrection GroupStaticCorrection TotalStaticApplied LagTimeA LagTimeB
+DelayRecordingTime MuteTimeStart MuteTimeEND TRACE_SAMPLE_COUNT TRACE_SAMPLE_INTERVAL GainType InstrumentGainConstant
+InstrumentInitialGain Correlated SweepFrequencyStart SweepFrequencyEnd SweepLength SweepType
+SweepTraceTaperLengthStart SweepTraceTaperLengthEnd TaperType AliasFilterFrequency AliasFilterSlope
+NotchFilterFrequency NotchFilterSlope LowCutFrequency HighCutFrequency LowCutSlope HighCutSlope YearDataRecorded
+DayOfYear HourOfDay MinuteOfHour SecondOfMinute TimeBaseCode TraceWeightingFactor GeophoneGroupNumberRoll1
+GeophoneGroupNumberFirstTraceOrigField GeophoneGroupNumberLastTraceOrigField GapSize OverTravel CDP_X CDP_Y INLINE_3D
+CROSSLINE_3D ShotPoint ShotPointScalar TraceValueMeasurementUnit TransductionConstantMantissa
+TransductionConstantPower TransductionUnit TraceIdentifier ScalarTraceHeader SourceType
+"""
+BINARY_NAMES, TRACE_NAMES = _BINARY_NAMES.split(), _TRACE_NAMES.split()
 
 
-def places(headers: Headers) -> Places:
-    """Where the samples are."""
-    stored = np.dtype(headers.endian + KINDS[headers.code])
-    gap, codec = headers.header // stored.itemsize, Codec(from_ibm, to_ibm) if headers.code == IBM else None
-    rows, stride = (headers.traces,), (headers.samples + gap,)
-    return Places(headers.begin + headers.header, stored, rows, stride, headers.samples, 1, gap, codec)
+@dataclass(frozen=True)
+class Sizes:
+    """Byte order, sample format code, bytes before the first trace, samples per trace, traces, bytes of their headers.
+
+    The interval is in seconds; None if the headers give none, or contradict each other.
+    """
+
+    endian: str
+    code: int
+    begin: int
+    samples: int
+    traces: int
+    header: int = TRACE_HEADER
+    interval: float | None = None
+
+    def places(self) -> Places:
+        """Return the places of the samples."""
+        stored = np.dtype(self.endian + DTYPES[self.code])
+        gap, codec = self.header // stored.itemsize, Codec(from_ibm, to_ibm) if self.code == IBM else None
+        return Places(
+            self.begin + self.header, stored, (self.traces,), (self.samples + gap,), self.samples, 1, gap, codec
+        )
 
 
 class SegyFile(ContiguousFile):
-    """A `wavefilt.io.sources.Source`. Raises FormatError for a file that is damaged or not of the format."""
+    """A `Source` of a SEG-Y or SU file. Raises FormatError if it is damaged or of another format."""
 
     def __init__(self, file: str | BinaryIO, layout: Layout, format: str) -> None:
         layout.only(format, "dt")
         with opened(file) as stream:
-            self._headers = headers = read_headers(Probe(stream), format)
+            self.sizes = sizes = (_su if format == "su" else _segy)(Probe(stream))
         # floats stay as they are, integers become IEEE floats
-        self._result = headers if headers.code in FLOATS else replace(headers, code=IEEE)
-        super().__init__(file, format, places(headers), headers.interval or layout.dt, places(self._result))
-        self.dtype = np.dtype("f4" if headers.code == IBM else KINDS[headers.code])
-        if self._result != headers:
+        self._result = sizes if sizes.code in FLOATS else replace(sizes, code=IEEE)
+        super().__init__(file, format, sizes.places(), sizes.interval or layout.dt, self._result.places())
+        self.dtype = np.dtype("f4" if sizes.code == IBM else DTYPES[sizes.code])
+        if self._result != sizes:
             self.notes = ("integer samples are written as 32-bit floats, sample format code 5",)
 
-    @property
-    def order(self) -> str:
-        return self._headers.endian
-
-    @property
-    def in_feet(self) -> bool:
-        """Whether lengths are in feet, not in metres."""
-        self._file.seek(UNIT_AT)
-        return self.format == "segy" and struct.unpack(f"{self.order}h", self._file.read(2)) == (FEET,)
+    def file_headers(self) -> bytes:
+        """Return the textual and the binary header; nothing for SU."""
+        self._file.seek(0)
+        return self._file.read(min(FILE_HEADERS, self.sizes.begin))
 
     def trace_headers(self) -> list[bytes]:
-        """The headers of all traces, without additional ones; samples and interval as they are here."""
-        headers, found = self._headers, []
-        size = headers.header + headers.samples * SEGY_WIDTHS[headers.code]
-        for i in range(headers.traces):
-            self._file.seek(headers.begin + i * size)
+        """Return the headers of all traces, without additional ones, with number of samples and interval filled in."""
+        sizes, found = self.sizes, []
+        size = sizes.header + sizes.samples * int(DTYPES[sizes.code][1])
+        for i in range(sizes.traces):
+            self._file.seek(sizes.begin + i * size)
             header = bytearray(self._file.read(TRACE_HEADER))
-            struct.pack_into(headers.endian + "H", header, 114, min(headers.samples, 0xFFFF))
+            struct.pack_into(sizes.endian + "H", header, 114, min(sizes.samples, 0xFFFF))
             if not any(header[116:118]) and (self.interval or 1) < 0.065:
-                struct.pack_into(headers.endian + "H", header, 116, round(1e6 * (self.interval or 0)))
+                struct.pack_into(sizes.endian + "H", header, 116, round(1e6 * (self.interval or 0)))
             found.append(bytes(header))
         return found
 
     def copy(self, to: BinaryIO) -> None:
-        """All headers, and the samples, or zeros of another width."""
-        headers = self._headers
-        if self._result == headers:
+        """Write all headers, and the samples, or zeros of another width."""
+        sizes = self.sizes
+        if self._result == sizes:
             super().copy(to)
             return
         self._file.seek(0)
-        head = bytearray(self._file.read(headers.begin))
-        struct.pack_into(headers.endian + "H", head, CODE_AT, IEEE)
+        head = bytearray(self._file.read(sizes.begin))
+        struct.pack_into(sizes.endian + "H", head, CODE_AT, IEEE)
         to.write(head)
-        stored, samples = headers.samples * SEGY_WIDTHS[headers.code], bytes(4 * headers.samples)
-        for _ in range(headers.traces):
-            to.write(self._file.read(headers.header) + samples)
+        stored, samples = sizes.samples * int(DTYPES[sizes.code][1]), bytes(4 * sizes.samples)
+        for _ in range(sizes.traces):
+            to.write(self._file.read(sizes.header) + samples)
             self._file.seek(stored, 1)
-        shutil.copyfileobj(self._file, to, BLOCK)
+        shutil.copyfileobj(self._file, to, 1 << 20)
+
+
+class Segy(StreamedFormat):
+    name, label, may_be_raw = "segy", "SEG-Y", True
+    endings: tuple[str, ...] = (".sgy", ".segy")
+    keeps = (
+        "samples (codes 2, 3, 5, 6), sampling interval, times to the second; from SEG-2 also coordinates, elevations, "
+        "shot and channel numbers, delay, descaling factor, units and notes; from SU all trace headers"
+    )
+
+    def recognise(self, probe: Probe) -> bool:
+        with suppress(FormatError):
+            return _segy(probe).samples > 1
+        return False
+
+    def resembles(self, probe: Probe) -> bool:
+        """Return whether the file has 40 lines of text, each beginning with C, or headers whose numbers agree."""
+        lines = probe.head[:TEXT:80]
+        for endian in "<>":
+            fields = _binary_header(probe, endian)
+            samples, interval = fields["Samples"], fields["Interval"]
+            first = probe.unpack(endian + "2H", FILE_HEADERS + TEXT * (fields["ExtendedHeaders"] & 0xFFFF) + 114)
+            if samples > 1 and interval and fields["Format"] in (*DTYPES, *NOT_READ) and first == (samples, interval):
+                return True
+        return len(lines) > 30 and max(lines.count(b"C"), lines.count(b"\xc3")) > 30
+
+    def open(self, file: str | BinaryIO, layout: Layout) -> SegyFile:
+        return SegyFile(file, layout, self.name)
+
+    def convert(self, contents: Contents) -> bytes:
+        """Return a new file, big-endian unless its headers come from a little-endian one; SU is little-endian."""
+        interval = 1e6 * known_interval(contents, self.label)
+        content = smallest(equal_lengths(contents, self.label), self._dtypes(), self.label)
+        traces, count = content.shape
+        whole, kind = abs(interval - round(interval)) < 1e-6 and interval < 1 << 15, content.dtype.str[1:]
+        raw, order, headers = [], self._order(), contents.headers.traces
+        if isinstance(contents.origin, SegyFile):
+            raw, order = contents.origin.trace_headers(), contents.origin.sizes.endian
+        sizes = Sizes(order, NEW_CODES[kind], 0, count, traces, interval=interval)
+        out = self._file_headers(contents, sizes, second=not whole or count >= 1 << 16 or kind == "f8")
+        shared = {"TRACE_SAMPLE_COUNT": count if count < 1 << 16 else 0}
+        shared["TRACE_SAMPLE_INTERVAL"] = round(interval) if whole else 0
+        for i, trace in enumerate(content.astype(order + kind)):
+            if raw:
+                header = raw[i]
+            else:
+                fields = _trace_fields(i + 1, headers[i] if headers else Headers())
+                if contents.starts:
+                    fields |= _clock(contents.starts[i], UTC)
+                header = _packed(TRACE, TRACE_NAMES, order, fields | shared)
+            out += [header, trace.tobytes()]
+        return b"".join(out)
+
+    def _dtypes(self) -> tuple[str, ...]:
+        return tuple(NEW_CODES)
+
+    def _order(self) -> str:
+        return ">"
+
+    def _file_headers(self, contents: Contents, sizes: Sizes, second: bool) -> list[bytes]:
+        """Return the textual and the binary header, of revision 2 if ``second``."""
+        assert sizes.interval is not None
+        lines = [f"written by wavefilt from a file of format {contents.format}"]
+        lines += [f"{key}: {value}" for key, value in contents.headers.items() if isinstance(value, str)]
+        lines = [" ".join(line.encode("ascii", "replace").decode().split())[:75] for line in lines[:38]]
+        lines += [""] * (38 - len(lines)) + ["SEG-Y_REV2.1" if second else "SEG Y REV1", "END TEXTUAL HEADER"]
+        text = "".join(f"C{i:2d} {line}".ljust(80) for i, line in enumerate(lines, 1)).encode("cp037")
+        feet = any(header.length_unit == "ft" for header in contents.headers.traces[:1])
+        fields: dict[str, int | float] = {
+            "Traces": min(sizes.traces, 32767),
+            "Samples": sizes.samples if sizes.samples < 1 << 16 else 0,
+            "Format": sizes.code,
+            "Interval": round(sizes.interval) if sizes.interval < 1 << 15 else 0,
+            "MeasurementSystem": FEET if feet else METRES,
+            "SEGYRevision": 1 + second,
+            "SEGYRevisionMinor": int(second),
+            "TraceFlag": 1,
+        }
+        if second:
+            fields |= {"ExtSamples": sizes.samples, "ExtInterval": sizes.interval, "IntegerConstant": 0x01020304}
+            fields |= {"ExtTraceCount": sizes.traces}
+        return [text, _packed(BINARY, BINARY_NAMES, sizes.endian, fields)]
+
+    def headers(self, contents: Contents) -> Headers:
+        """Return the fields of the binary and of the trace headers, and the text as ``TextualHeader``."""
+        file: SegyFile = contents.origin
+        order, head, fields = file.sizes.endian, file.file_headers(), dict[str, Any]()
+        if head:
+            fields = dict(zip(BINARY_NAMES, struct.unpack(order + BINARY, head[TEXT:]), strict=True))
+            fields["TextualHeader"] = head[:TEXT].decode("ascii" if head[:1] == b"C" else "cp037", "replace")
+        feet = fields.get("MeasurementSystem") == FEET
+        rows = (dict(zip(TRACE_NAMES, struct.unpack(order + TRACE, h), strict=True)) for h in file.trace_headers())
+        return Headers(fields, tuple(_header(row, feet) for row in rows))
+
+
+class Su(Segy):
+    name, label, endings = "su", "SU", (".su",)
+    keeps = "as SEG-Y, samples as 32-bit floats; from SEG-Y all trace headers"
+
+    def recognise(self, probe: Probe) -> bool:
+        for sizes in _su_orders(probe):
+            starts = range(0, probe.size, TRACE_HEADER + 4 * sizes.samples)
+            examined = {probe.unpack(sizes.endian + "H", start + 114) for start in [*starts[:100], starts[-1]]}
+            # without an interval other marks are needed: several traces, and SU's unassigned bytes
+            quiet = len(starts) > 1 and not any(probe.bytes(204, 36))
+            if len(examined) == 1 and (quiet or probe.unpack(sizes.endian + "H", 116) != (0,)):
+                return True
+        return False
+
+    def resembles(self, probe: Probe) -> bool:
+        return False
+
+    def _dtypes(self) -> tuple[str, ...]:
+        return ("f4",)
+
+    def _order(self) -> str:
+        return "<"
+
+    def _file_headers(self, contents: Contents, sizes: Sizes, second: bool) -> list[bytes]:
+        """Return nothing. Raises FormatError if the trace headers cannot hold the number of samples or the interval."""
+        interval = sizes.interval or 0
+        if not (abs(interval - round(interval)) < 1e-6 and interval < 1 << 15 and sizes.samples < 1 << 16):
+            numbers = f"{sizes.samples} and {interval:.7g}"
+            raise FormatError(f"SU holds at most 65535 samples and whole microseconds, not {numbers}")
+        return []
+
+
+# -------------------------------------------------------------------------------------------------- sizes of a file
+
+
+def _binary_header(probe: Probe, endian: str) -> dict[str, Any]:
+    return dict(zip(BINARY_NAMES, probe.unpack(endian + BINARY, TEXT), strict=True))
+
+
+def _segy(probe: Probe) -> Sizes:
+    """Return the sizes of a SEG-Y file. Raises FormatError if it is truncated or contradicts itself."""
+    if probe.size < FILE_HEADERS + TRACE_HEADER:
+        least = f"its headers take {FILE_HEADERS} and a trace {TRACE_HEADER} more"
+        raise FormatError(f"truncated SEG-Y file: {probe.size} bytes, where {least}")
+    found = {endian: _binary_header(probe, endian) for endian in "><"}
+    endian = next((endian for endian, fields in found.items() if fields["Format"] in (*DTYPES, *NOT_READ)), None)
+    if endian is None:
+        known = ", ".join(map(str, DTYPES))
+        raise FormatError(f"unknown sample format code {found['>']['Format']} (bytes 3225-3226); supported are {known}")
+    fields = found[endian]
+    code, revision = fields["Format"], (fields["SEGYRevision"], fields["SEGYRevisionMinor"])
+    if code in NOT_READ:
+        raise FormatError(f"samples of format code {code} ({NOT_READ[code]}) are not read; convert the file first")
+    second = revision[0] == 2 or (endian == "<" and revision == (0, 2))  # written as one number
+    if not second:
+        fields |= dict.fromkeys(("ExtSamples", "ExtInterval", "IntegerConstant", "FirstTrace"), 0)
+    if fields["IntegerConstant"] not in (0, 0x01020304):
+        constant = f"the byte order constant (bytes 3297-3300) is {fields['IntegerConstant']:#010x}"
+        raise FormatError(f"{constant}, which contradicts the rest")
+    begin = fields["FirstTrace"] or FILE_HEADERS + TEXT * _text_headers(probe, fields["ExtendedHeaders"])
+    if fields["FirstTrace"] and not FILE_HEADERS <= begin < probe.size:
+        raise FormatError(f"the first trace is said to begin at byte {begin} (bytes 3521-3528)")
+    samples = fields["ExtSamples"] or fields["Samples"]
+    (stated,) = probe.unpack(endian + "H", begin + 114)
+    first = f"; the first trace header says {stated}" if stated != samples else ""
+    if samples == 0:
+        raise FormatError(f"the binary header says 0 samples a trace (bytes 3221-3222){first}")
+    header, body, width = TRACE_HEADER, probe.size - begin, samples * int(DTYPES[code][1])
+    if second:
+        # additional trace headers: four bytes in revision 2.0, where some files have two, as all have in 2.1
+        additional = [probe.unpack(endian + kind, 3506)[0] for kind in ("H" if revision > (2, 0) else "IH")]
+        header, traces = _second_traces(fields, additional, body, width, first)
+    else:
+        traces = _traces(body, samples, header + width, first)
+    return Sizes(endian, code, begin, samples, traces, header, _interval(probe, endian, begin, fields["ExtInterval"]))
+
+
+def _second_traces(
+    fields: Mapping[str, Any], additional: list[int], body: int, width: int, first: str
+) -> tuple[int, int]:
+    """Return the bytes of the headers of a trace, and the number of traces, in ``body`` bytes of revision 2."""
+    count, trailer = fields["ExtTraceCount"], fields["Trailers"]
+    if trailer < 0 and not count:
+        raise FormatError("a data trailer of unknown length (bytes 3529-3532) and no number of traces")
+    for more in additional:
+        trace = TRACE_HEADER * (1 + more) + width
+        end = count * trace if trailer < 0 else body - TEXT * trailer
+        if 0 < end <= body and end % trace == 0 and count in (0, end // trace):
+            return TRACE_HEADER * (1 + more), end // trace
+    raise FormatError(
+        f"{body} bytes are not {count or 'a whole number of'} traces of {fields['ExtSamples'] or fields['Samples']} "
+        f"samples with {additional[-1]} additional trace headers each (bytes 3507-3510, 3513-3520) and {trailer} "
+        f"records of trailer (bytes 3529-3532){first}"
+    )
+
+
+def _text_headers(probe: Probe, stated: int) -> int:
+    """Return the number of extended textual headers; -1 in the file means all up to the one that ends them."""
+    for count in range(MOST_EXTENDED if stated == -1 else 0):
+        record = probe.bytes(FILE_HEADERS + TEXT * count, TEXT)
+        if any("((SEG:ENDTEXT))" in record.decode(c).replace(" ", "").upper() for c in ("latin-1", "cp037")):
+            return count + 1
+    if not 0 <= stated <= MOST_EXTENDED:
+        raise FormatError(f"{stated} extended textual headers (bytes 3505-3506) are not read")
+    return stated
+
+
+def _interval(probe: Probe, endian: str, begin: int, extended: float = 0) -> float | None:
+    if extended > 0 and math.isfinite(extended):
+        return extended / 1e6
+    places = [begin + 116] + ([3216] if begin else [])
+    found = {value for at in places if (value := probe.unpack(endian + "h", at)[0]) > 0}
+    return found.pop() / 1e6 if len(found) == 1 else None
+
+
+def _su(probe: Probe) -> Sizes:
+    """Return the sizes of an SU file. Raises FormatError if it is not a whole number of traces."""
+    fits = _su_orders(probe)
+    if not fits:
+        samples = min((s for e in "<>" if (s := probe.unpack(e + "H", 114)[0])), default=0)
+        if not samples:
+            raise FormatError("not an SU file: the first trace header says 0 samples (bytes 115-116)")
+        _traces(probe.size, samples, TRACE_HEADER + 4 * samples, "")
+    # if both orders fit, the one of the shorter interval
+    return min(fits, key=lambda sizes: probe.unpack(sizes.endian + "H", 116))
+
+
+def _su_orders(probe: Probe) -> list[Sizes]:
+    """Return the sizes in each byte order in which the file is a whole number of traces."""
+    found = []
+    for endian in "<>":
+        (samples,) = probe.unpack(endian + "H", 114)
+        traces, rest = divmod(probe.size, TRACE_HEADER + 4 * samples)
+        if samples and traces and not rest:
+            found.append(Sizes(endian, IEEE, 0, samples, traces, interval=_interval(probe, endian, 0)))
+    return found
+
+
+def _traces(body: int, samples: int, trace: int, first: str) -> int:
+    """Return the number of traces in ``body`` bytes. Raises FormatError if that is not a whole number, or 0."""
+    if body < trace or body % trace:
+        raise FormatError(
+            f"traces of {samples} samples take {trace} bytes each, and {body} bytes are not a whole number of them: "
+            f"the file is truncated, or its traces have different lengths{first}"
+        )
+    return body // trace
+
+
+# ------------------------------------------------------------------------------------------------- fields of headers
+
+
+def _header(row: Mapping[str, int], feet: bool) -> Headers:
+    """Return a trace header with the values that all formats share."""
+    kind = row["CoordinateUnits"]  # lengths, seconds of arc, degrees, or degrees with minutes and seconds
+    source, receiver = (
+        (
+            *(_scaled(row[f"{end}{axis}"], row["SourceGroupScalar"]) / (3600 if kind == 2 else 1) for axis in "XY"),
+            _scaled(row[elevation], row["ElevationScalar"]),
+        )
+        for end, elevation in (("Source", "SourceSurfaceElevation"), ("Group", "ReceiverGroupElevation"))
+    )
+    known = any((*source, *receiver)) and kind != 4
+    mantissa, power = row["TransductionConstantMantissa"], row["TransductionConstantPower"]
+    factor = mantissa * 10.0**power if mantissa and abs(power) < 100 else None
+    return Headers(
+        row,
+        delay=_scaled(row["DelayRecordingTime"], row["ScalarTraceHeader"]) / 1000,
+        time=_time(row),
+        utc=row["TimeBaseCode"] in (GREENWICH, UTC),
+        source=source if known else (),
+        receiver=receiver if known else (),
+        offset=(FOOT if feet else 1.0) * row["offset"],
+        length_unit="deg" if kind in (2, 3) else "ft" if feet else "m",
+        units=UNITS.get(row["TransductionUnit"] if factor else row["TraceValueMeasurementUnit"]),
+        factor=factor,
+        shot=row["FieldRecord"] or None,
+        channel=row["TraceNumber"] or None,
+        station=row["EnergySourcePoint"] or None,
+        cdp=row["CDP"] or None,
+    )
+
+
+def _scaled(value: int, scalar: int) -> float:
+    """Apply a scalar of SEG-Y: a factor if positive, a divisor if negative."""
+    return float(value * scalar) if scalar > 0 else value / -(scalar or -1)
+
+
+def _time(row: Mapping[str, int]) -> np.datetime64 | None:
+    year, day, hour, minute, second = (
+        row[name] for name in ("YearDataRecorded", "DayOfYear", "HourOfDay", "MinuteOfHour", "SecondOfMinute")
+    )
+    if not (1900 < year < 2200 and 0 < day < 367 and 0 <= hour < 24 and 0 <= minute < 60 and 0 <= second < 61):
+        return None
+    seconds = second + 60 * (minute + 60 * (hour + 24 * (day - 1)))
+    return np.datetime64(f"{year:04}-01-01", "ns") + np.timedelta64(seconds, "s")
+
+
+def _clock(time: np.datetime64 | None, basis: int) -> dict[str, int]:
+    if time is None:
+        return {}
+    year, day = time.astype("datetime64[Y]"), time.astype("datetime64[D]")
+    seconds = int((time.astype("datetime64[s]") - day.astype("datetime64[s]")).astype(int))
+    date = {"YearDataRecorded": int(year.astype(int)) + 1970, "DayOfYear": int((day - year).astype(int)) + 1}
+    clock = {"HourOfDay": seconds // 3600, "MinuteOfHour": seconds // 60 % 60, "SecondOfMinute": seconds % 60}
+    return date | clock | {"TimeBaseCode": basis}
+
+
+def _trace_fields(number: int, header: Headers) -> dict[str, int]:
+    """Return the fields of a new trace header; a coordinate that is not known is 0."""
+    fields = {"TRACE_SEQUENCE_LINE": number, "TRACE_SEQUENCE_FILE": number, "TraceNumber": number}
+    fields["TraceIdentificationCode"] = 1
+    numbers = {"FieldRecord": header.shot, "TraceNumber": header.channel, "EnergySourcePoint": header.station}
+    numbers["CDP"] = header.cdp
+    fields |= {name: value for name, value in numbers.items() if value is not None}
+    fields |= _clock(header.time, UTC if header.utc else LOCAL)
+    if (header.source or header.receiver) and header.length_unit != "deg":
+        places = *_three(header.source), *_three(header.receiver)
+        scale = next((s for s in SCALES if max(map(abs, places)) * s < 1 << 31), 1)
+        scalar = -scale if scale > 1 else 1
+        fields |= {"ElevationScalar": scalar, "SourceGroupScalar": scalar, "CoordinateUnits": 1}
+        names = ("SourceX", "SourceY", "SourceSurfaceElevation", "GroupX", "GroupY", "ReceiverGroupElevation")
+        fields |= {name: round(scale * value) for name, value in zip(names, places, strict=True)}
+    if header.offset is not None:
+        fields["offset"] = round(header.offset / (FOOT if header.length_unit == "ft" else 1.0))
+    if header.delay and abs(header.delay) < 32:
+        fields["DelayRecordingTime"] = round(1000 * header.delay)
+    if header.factor and header.units in UNITS.values():
+        mantissa, exponent = f"{header.factor:.8e}".split("e")
+        fields |= {"TransductionConstantMantissa": round(float(mantissa) * 10**8)}
+        fields |= {"TransductionConstantPower": int(exponent) - 8}
+        fields["TransductionUnit"] = next(code for code, unit in UNITS.items() if unit == header.units)
+    return fields
+
+
+def _three(position: Iterable[float]) -> tuple[float, float, float]:
+    x, y, z = (*position, 0.0, 0.0, 0.0)[:3]
+    return x, y, z
+
+
+def _packed(form: str, names: list[str], order: str, fields: Mapping[str, int | float]) -> bytes:
+    """Return a header. Raises FormatError for a number that does not fit in its place."""
+    try:
+        return struct.pack(order + form, *(fields.get(name, 0) for name in names))
+    except struct.error as error:
+        raise FormatError(f"a header field is too large for SEG-Y ({error}): {dict(fields)}") from error
+
+
+# --------------------------------------------------------------------------------------------------------- IBM floats
 
 
 def from_ibm(words: Array) -> NDArray[np.float32]:
-    """IBM's 4-byte floats: a sign, an exponent of 16 plus 64, 24 bits of fraction. Above float32's range infinite."""
+    """Convert IBM's 4-byte floats: sign, exponent of 16 plus 64, 24 bits of fraction; beyond float32 infinite."""
     exponent = (words >> 24 & 0x7F).astype(np.int32)
     size = np.ldexp((words & 0xFFFFFF).astype(np.float64), 4 * exponent - 4 * 64 - 24)
     with np.errstate(over="ignore", under="ignore"):
@@ -106,22 +494,10 @@ def from_ibm(words: Array) -> NDArray[np.float32]:
 
 
 def to_ibm(samples: Array) -> NDArray[np.uint32]:
-    """The same back, with the fraction cut off after 24 bits."""
+    """Convert to IBM's 4-byte floats, with the fraction cut off after 24 bits."""
     fraction, exponent = np.frexp(samples.astype(np.float64))
     power = -(-exponent // 4)
     words: NDArray[np.uint32] = np.ldexp(np.abs(fraction), exponent - 4 * power + 24).astype(np.uint32)
     words |= np.where(words > 0, power + 64, 0).astype(np.uint32) << 24
     words |= np.signbit(samples).astype(np.uint32) << 31
     return words
-
-
-def offsets(recording: Recording) -> tuple[float, ...]:
-    """Metres from source to receiver by the trace headers; nothing where all of them say 0, or of another file."""
-    file = recording.origin
-    if not isinstance(file, SegyFile):
-        return ()
-    found = [struct.unpack_from(f"{file.order}i", header, 36)[0] for header in file.trace_headers()]
-    return tuple((FOOT if file.in_feet else 1.0) * value for value in found) if any(found) else ()
-
-
-open_source = SegyFile

@@ -1,7 +1,7 @@
 """WAV: one trace a channel; samples are rewritten in place, PCM as PCM, and every other chunk is kept.
 
-Layout after "Multimedia programming interface and data specifications 1.0" (IBM and Microsoft, 1991), and of RF64 after
-EBU Tech 3306.
+Layout after "Multimedia programming interface and data specifications 1.0" (IBM and Microsoft, 1991); RF64 after EBU
+Tech 3306.
 """
 
 from __future__ import annotations
@@ -14,23 +14,24 @@ import numpy as np
 
 from wavefilt.arrays import Array, DType
 from wavefilt.errors import FormatError
-from wavefilt.io.arrays.contiguous import Codec, ContiguousFile, Places, rounded
-from wavefilt.io.detection import Probe
-from wavefilt.io.file_source import opened
-from wavefilt.io.layout import Layout
+from wavefilt.io.base import Contents, Layout, Probe, equal_lengths, known_interval
+from wavefilt.io.contiguous import Codec, ContiguousFile, Places, rounded, smallest
+from wavefilt.io.sources import StreamedFormat, opened
 
 PCM, FLOAT, EXTENSIBLE = 1, 3, 0xFFFE
 IN_DS64 = 0xFFFFFFFF
 """Size of a chunk of RF64 that is too long for four bytes: the chunk ds64 holds it."""
 
 
-class WavFile(ContiguousFile):
-    """A `wavefilt.io.sources.Source`. Raises FormatError for a file that is damaged or not of the format.
+class Wav(StreamedFormat):
+    name, label, endings = "wav", "WAV", (".wav",)
+    keeps = "samples, sampling rate in whole Hz"
 
-    PCM of 24 bits, and other sizes that NumPy does not have, is shifted left to the next one that it has.
-    """
+    def recognise(self, probe: Probe) -> bool:
+        return probe.head[:4] in (b"RIFF", b"RIFX", b"RF64") and probe.head[8:12] == b"WAVE"
 
-    def __init__(self, file: str | BinaryIO, layout: Layout, format: str) -> None:
+    def open(self, file: str | BinaryIO, layout: Layout) -> ContiguousFile:
+        """Open a file; PCM of 24 bits, and other sizes that NumPy lacks, is shifted left to the next size."""
         layout.only("wav")
         with opened(file) as stream:
             probe = Probe(stream)
@@ -44,18 +45,31 @@ class WavFile(ContiguousFile):
         at, size, _ = chunks[b"data"]
         width = block // max(channels, 1)
         if not channels or block != channels * width or not 0 < bits <= 8 * width or per_second != rate * block:
-            said = f"{channels} channels of {bits} bits in blocks of {block} bytes at {rate} Hz"
-            raise FormatError(f"WAV header that contradicts itself: {said}, {per_second} bytes a second")
+            fields = f"{channels} channels of {bits} bits in blocks of {block} bytes at {rate} Hz"
+            raise FormatError(f"WAV header that contradicts itself: {fields}, {per_second} bytes a second")
         if tag not in (PCM, FLOAT) or width > 8 or (tag == FLOAT and width not in (4, 8)):
             raise FormatError(f"WAV samples of {bits} bits in encoding {tag}; PCM (1) and IEEE floats (3) are read")
         if size < block or rate == 0:
             raise FormatError(f"WAV file with {size // block * channels} samples at {rate} Hz")
-        stored, dtype, codec = _kind(order, tag, width)
+        stored, dtype, codec = _sample_type(order, tag, width)
         places = Places(at, stored, (channels,), (1,), size // block, channels, codec=codec)
-        super().__init__(file, "wav", places, 1 / rate)
-        self.dtype = dtype
-        if tag == PCM:
-            self.notes = (f"samples are rounded to {8 * width}-bit PCM",)
+        source = ContiguousFile(file, "wav", places, 1 / rate)
+        source.dtype = dtype
+        source.notes = (f"samples are rounded to {8 * width}-bit PCM",) if tag == PCM else ()
+        return source
+
+    def convert(self, contents: Contents) -> bytes:
+        samples, interval = equal_lengths(contents, "WAV"), known_interval(contents, "WAV")
+        rate = round(1 / interval)
+        if not 0 < rate < 1 << 32 or abs(rate * interval - 1) > 1e-6:
+            raise FormatError(f"WAV holds whole sampling rates in Hz, not {1 / interval:.7g}")
+        content = smallest(samples.T, ("<i2", "<i4", "<f4", "<f8"), "WAV")
+        width, channels, tag = content.dtype.itemsize, len(samples), FLOAT if content.dtype.kind == "f" else PCM
+        if content.nbytes > (1 << 32) - 64 or channels >= 1 << 16:
+            raise FormatError(f"{content.nbytes} bytes of {channels} channels do not fit in a WAV file")
+        head = struct.pack("<2H2I2H", tag, channels, rate, rate * channels * width, channels * width, 8 * width)
+        chunks = b"WAVEfmt " + struct.pack("<I", 16) + head + b"data" + struct.pack("<I", content.nbytes)
+        return b"RIFF" + struct.pack("<I", len(chunks) + content.nbytes) + chunks + content.tobytes()
 
 
 def _order(probe: Probe) -> str:
@@ -63,7 +77,7 @@ def _order(probe: Probe) -> str:
 
 
 def _chunks(probe: Probe) -> dict[bytes, tuple[int, int, bytes]]:
-    """Where the content of each kind of chunk begins, its size and its first bytes; of several the first.
+    """Return, by the kind of chunk, where the first one begins, its size and its first bytes.
 
     Raises FormatError if a chunk claims more than the file holds.
     """
@@ -82,39 +96,40 @@ def _chunks(probe: Probe) -> dict[bytes, tuple[int, int, bytes]]:
     return found
 
 
-def _kind(order: str, tag: int, width: int) -> tuple[DType, DType, Codec | None]:
-    """The dtype of what is stored, that of the samples, and how to get from one to the other."""
+def _sample_type(order: str, tag: int, width: int) -> tuple[DType, DType, Codec | None]:
+    """Return the dtype of stored items, the dtype of samples, and the conversion between them."""
     if tag == FLOAT:
         return np.dtype(f"{order}f{width}"), np.dtype(f"{order}f{width}"), None
     if width == 1:  # unsigned: 128 is silence
         return np.dtype("u1"), np.dtype("i2"), Codec(lambda x: x.astype(np.int16) - 128, _unsigned)
-    kind = np.dtype(f"{order}i{2 if width == 2 else 4 if width <= 4 else 8}")
-    if kind.itemsize == width:
-        return kind, kind, Codec(lambda x: x, partial(rounded, dtype=kind))
-    return np.dtype(f"V{width}"), kind, Codec(partial(_widened, kind=kind), partial(_narrowed, kind=kind, width=width))
+    wide = np.dtype(f"{order}i{2 if width == 2 else 4 if width <= 4 else 8}")
+    if wide.itemsize == width:
+        return wide, wide, Codec(lambda x: x, partial(rounded, dtype=wide))
+    return (
+        np.dtype(f"V{width}"),
+        wide,
+        Codec(partial(_widened, dtype=wide), partial(_narrowed, dtype=wide, width=width)),
+    )
 
 
 def _unsigned(samples: Array) -> Array:
     return rounded(samples + 128, np.dtype("u1"))
 
 
-def _widened(stored: Array, kind: DType) -> Array:
-    """Integers of another size, as the upper bytes of a dtype of NumPy's."""
-    width, wide = stored.dtype.itemsize, np.zeros((*stored.shape, kind.itemsize), np.uint8)
-    upper = slice(0, width) if kind.byteorder == ">" else slice(-width, None)
+def _widened(stored: Array, dtype: DType) -> Array:
+    """Return integers of another size as the upper bytes of a dtype of NumPy's."""
+    width, wide = stored.dtype.itemsize, np.zeros((*stored.shape, dtype.itemsize), np.uint8)
+    upper = slice(0, width) if dtype.byteorder == ">" else slice(-width, None)
     wide[..., upper] = np.ascontiguousarray(stored).view(np.uint8).reshape(*stored.shape, width)
-    return wide.view(kind)[..., 0]
+    return wide.view(dtype)[..., 0]
 
 
-def _narrowed(samples: Array, kind: DType, width: int) -> Array:
-    """The same back, rounded to the integers of that size."""
-    step = 1 << 8 * (kind.itemsize - width)
+def _narrowed(samples: Array, dtype: DType, width: int) -> Array:
+    """Reverse `_widened`, rounding to the integers of that size."""
+    step = 1 << 8 * (dtype.itemsize - width)
     most = (1 << 8 * width - 1) - 1
-    integers = rounded(np.clip(samples / step, -most - 1, most), kind)
+    integers = rounded(np.clip(samples / step, -most - 1, most), dtype)
     wide = np.ascontiguousarray(integers)[..., None].view(np.uint8)
-    lower = slice(kind.itemsize - width, None) if kind.byteorder == ">" else slice(0, width)
+    lower = slice(dtype.itemsize - width, None) if dtype.byteorder == ">" else slice(0, width)
     narrow = np.ascontiguousarray(wide[..., lower])
     return narrow.view(f"V{width}")[..., 0]
-
-
-open_source = WavFile

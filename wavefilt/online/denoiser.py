@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import cast
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -17,7 +17,6 @@ from wavefilt.online.filter_bank import Analysis, Synthesis
 from wavefilt.online.neighbourhood import Neighbourhood
 from wavefilt.online.sliding_window import FixedThreshold, SlidingThresholds, SlidingWindow
 from wavefilt.options import Options, check_whole
-from wavefilt.statistics.batch import ReferenceStatistics
 from wavefilt.thresholding.rules import RULES
 from wavefilt.vocabulary import MODES, Mode, Shrink, is_number
 from wavefilt.vocabulary import Rule as RuleName
@@ -84,7 +83,7 @@ class OnlineDenoiser:
         # noise that is known has a λ of its own in rule "js"
         self._method = Options(wavelet, level, mode, rule, shrink, "level" if isinstance(noise, str) else 0.0)
         if not self._method.rule.causal:
-            causal = ", ".join(RULES.where(lambda spec: spec.causal))
+            causal = ", ".join(name for name, rule in RULES.items() if rule.causal)
             raise ValueError(f"rule={rule!r} needs the whole trace; online are {causal} and numbers")
         if mode in boundary.ROUND:
             raise ValueError(f"mode={mode!r} joins the ends of a trace, and a stream has no end yet")
@@ -175,7 +174,9 @@ class OnlineDenoiser:
 
     def _shrinker(self, level: int) -> FixedThreshold | SlidingWindow:
         """What shrinks the details of a level."""
-        method, function = self._method, cast(Shrink, self._method.shrink_word)
+        method, function = self._method, self._method.shrink_function
+        assert isinstance(function, str) or callable(function)
+        rule = partial(method.rule.thresholds, options=method)
         numbers = method.rule.values
         if numbers:
             return FixedThreshold(function, numbers[-level] if len(numbers) > 1 else numbers[0])
@@ -183,9 +184,8 @@ class OnlineDenoiser:
         window, size = int(self._window), max(int(self._window) >> level, 1)
         sigma = None if self._sigma is None else self._sigma[-level]
         if sigma is None or method.rule.needs:
-            return SlidingWindow(function, method.rule_function, window, size, sigma)
-        nothing = ReferenceStatistics([np.zeros((1, size))])  # what the rule does not ask for
-        found = method.rule_function(nothing, np.array([[sigma]]), window)
+            return SlidingWindow(function, rule, window, size, sigma)
+        found = rule(None, np.array([[sigma]]), window)
         return FixedThreshold(function, float(found[0, 0]))
 
     def _neighbourhood(self, like: Array) -> Neighbourhood:
@@ -196,7 +196,8 @@ class OnlineDenoiser:
         thresholds = []
         for band, level in enumerate([*range(1, self._level + 1), self._level]):
             sigma, size = None if self._sigma is None else self._sigma[-level], max(window >> level, 1)
-            own = SlidingThresholds(method.rule_function, window, size, sigma, centred=band == self._level)
+            rule = partial(method.rule.thresholds, options=method)
+            own = SlidingThresholds(rule, window, size, sigma, centred=band == self._level)
             thresholds.append(own)
         return Neighbourhood(grids, thresholds, like)
 

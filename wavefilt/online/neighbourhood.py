@@ -1,6 +1,6 @@
 """Rule js on a stream: local James-Stein shrinkage by the neighbours that are there already.
 
-Of the neighbourhood in `wavefilt.thresholding.local_shrinkage` it is the causal half: R is the mean of |W|²/limit² over
+Of the neighbourhood in `wavefilt.thresholding.local` it is the causal half: R is the mean of |W|²/limit² over
 a coefficient and the `REACH` before it, with the same weights, and A that of R there and at the last coefficients of
 the adjacent levels whose times are not after its own; that of the approximation has no larger number than the coarsest
 detail's, and the other way round. Finer levels wait for the coarser ones, as they do for synthesis: the latency is that
@@ -19,7 +19,7 @@ import numpy as np
 
 from wavefilt.arrays import Array, Counts, Floats
 from wavefilt.online.sliding_window import SlidingThresholds
-from wavefilt.thresholding.local_shrinkage import NEXT, OWN, REACH, Grid
+from wavefilt.thresholding.local import NEXT, OWN, REACH, Grid
 
 
 @dataclass

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from wavefilt.arrays import Array, Floats
-from wavefilt.statistics.batch import ReferenceStatistics, median
+from wavefilt.statistics.reference import ReferenceStatistics, quantile
 from wavefilt.thresholding import rules
-from wavefilt.thresholding.shrinkage import apply
-from wavefilt.vocabulary import Shrink
+from wavefilt.thresholding.shrinkage import Elementwise, apply
 
 UPDATES = 16
 """Updates of the thresholds while the details of a window pass; more until the first is full."""
@@ -19,7 +18,7 @@ UPDATES = 16
 class FixedThreshold:
     """One threshold for all details."""
 
-    def __init__(self, function: Shrink, threshold: float) -> None:
+    def __init__(self, function: Elementwise, threshold: float) -> None:
         self._function, self.threshold = function, threshold
 
     def shrink(self, details: Array) -> Array:
@@ -64,7 +63,7 @@ class SlidingThresholds:
         return self._recent
 
     def _update(self, recent: Array) -> None:
-        middle = median(recent) if self._centred else np.zeros(len(recent))
+        middle = quantile(recent) if self._centred else np.zeros(len(recent))
         self.centre = middle[:, None].astype(recent.dtype)
         statistics = ReferenceStatistics([recent - self.centre if self._centred else recent])
         sigma = rules.noise(statistics, "level" if self._sigma is None else self._sigma)
@@ -75,7 +74,9 @@ class SlidingThresholds:
 class SlidingWindow(SlidingThresholds):
     """Shrinks details by a threshold function and `SlidingThresholds`."""
 
-    def __init__(self, function: Shrink, rule: rules.Thresholds, samples: int, size: int, sigma: float | None) -> None:
+    def __init__(
+        self, function: Elementwise, rule: rules.Thresholds, samples: int, size: int, sigma: float | None
+    ) -> None:
         super().__init__(rule, samples, size, sigma)
         self._function = function
 

@@ -1,19 +1,26 @@
-"""Noise that changes along a trace: a curve of its standard deviation in every band, by which coefficients are divided.
+"""Noise that changes along a trace: its standard deviation in every band as a curve, and its change points.
 
-With σ(k) at coefficient k of a band and σ̄ its mean over the band, d(k) σ̄/σ(k) have steady noise σ̄, of which a rule
-finds one threshold t a band as of any other: that of a coefficient is t σ(k)/σ̄. Once shrunk they are multiplied again.
+With σ(k) at coefficient k of a band and its mean σ̄ over the band, the coefficients d(k) σ̄/σ(k) have steady noise σ̄.
+A rule finds one threshold for them as for any band, and the shrunk coefficients are multiplied by σ(k)/σ̄ again.
 
-Running noise: with h coefficients in half a window, block b has the coefficients from b h to before (b + 2) h, the last
-one up to the end of the band, and σ_b = median|d|/0.6745 in it. Between the middles of two blocks, (b + 1) h - 1/2, σ
-is interpolated linearly; before the first and after the last it is theirs. Half a window has `LEAST` / 2 periods of a
-level, 2^j samples, at least. The medians are Donoho and Johnstone's estimate (1994), block by block.
+Running noise: with h coefficients in half a window, block b has the coefficients from b h to before (b + 2) h (the last
+block: to the end of the band), and σ_b = median|d|/0.6745 in it (Donoho and Johnstone 1994). Between the centres of two
+blocks, (b + 1) h - 1/2, σ is interpolated linearly; it is constant before the first and after the last one. Half a
+window has at least `LEAST` / 2 periods of a level, 2^j samples.
 
-Noise in intervals: σ = median|d|/0.6745 of each interval, as of a trace of its own (Lavielle, Stochastic Processes and
-their Applications 83, 1999; `wvarchg` in MATLAB's toolbox); of `LEAST` periods around it where it has fewer.
+Noise in intervals: σ = median|d|/0.6745 in each interval (Lavielle, Stochastic Processes and their Applications 83,
+1999; `wvarchg` in MATLAB's toolbox), or in `LEAST` periods around a shorter interval.
 
-Where samples are all equal, as in gaps that were filled with zeros, coefficients are 0 but for rounding. Those below
-`DEAD` of the largest of a block or interval are left out if they are more than a quarter, and one without others, or
-whose median is below `DEAD` of the largest median, has the noise of its neighbours.
+Change points: log median|d| of blocks of m finest details is normal around a level that is constant between change
+points, with variance 1.36/m; a wave shorter than half a block does not change it. Levels and points are fitted by least
+squares with a penalty of `PENALTY` log n per point for n details (Lavielle and Moulines, Journal of Time Series
+Analysis 21, 2000; the leading term of Zhang and Siegmund, Biometrics 63, 2007), by dynamic programming over all
+partitions. Each point is then moved by up to `MOVED` blocks to where log|d| differs most between its sides. A signal
+that lasts longer than the shortest interval is found as a change too: it cannot be told from noise here.
+
+Where all samples are equal, as in gaps filled with zeros, coefficients are 0 except for rounding. Coefficients below
+`DEAD` of the largest one of a block or interval are left out if they are more than a quarter. A block or interval
+without others, or whose median is below `DEAD` of the largest median, takes the noise of its neighbours.
 """
 
 from __future__ import annotations
@@ -25,25 +32,37 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from wavefilt.arrays import Array, Counts, DType, Floats
-from wavefilt.statistics.batch import median
-from wavefilt.statistics.summation import JoinedBlocks
+from wavefilt.statistics.mergeable import JoinedBlocks
+from wavefilt.statistics.reference import quantile
 from wavefilt.thresholding.rules import MAD_TO_SIGMA
 
 LEAST = 32
-"""Coefficients of whose median the noise is taken at least: its standard deviation is 20 %."""
+"""Smallest number of coefficients for an estimate of the noise, whose standard deviation is then 20 %."""
 DEAD = 1e-6
-"""Share of the largest below which is rounding."""
+"""Coefficients below this share of the largest one are rounding errors."""
 AT_ONCE = 1 << 14
-"""Coefficients that are divided at a time, and `MEDIANS` sorted."""
+"""Number of coefficients that are divided at once."""
 MEDIANS = 1 << 17
+"""Number of coefficients that are sorted at once."""
+
+BLOCKS, BLOCK = 256, 32
+"""Largest number of blocks of a trace for change points, and smallest number of details in one."""
+SHORTEST = 16
+"""The shortest interval is this part of the trace, or four blocks."""
+PENALTY = 3.0
+VARIANCE = 1.36
+"""Variance of log median|d| of m details, times m."""
+MOVED = 2
+SMALLEST = 1e-6
+"""Magnitudes below this share of the largest median are set to it."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """The standard deviation of the noise of one band of rows, along the coefficients that rules count.
+    """The standard deviation of the noise along one band of rows, at the coefficients that rules count.
 
-    In cell i, of the coefficients from ``edges[i - 1]`` to ``edges[i]``, it is ``low[:, i]`` + ``rise[:, i]`` u, where
-    u goes from 0 to 1 in ``length`` coefficients. ``low`` and ``rise`` are (rows, cells).
+    In cell i, from coefficient ``edges[i - 1]`` to ``edges[i]``, it is ``low[:, i]`` + ``rise[:, i]`` u, where u goes
+    from 0 to 1 in ``length`` coefficients. ``low`` and ``rise`` are (rows, cells).
     """
 
     edges: Counts
@@ -52,26 +71,24 @@ class Curve:
     length: int
 
     def at(self, first: int, last: int, dtype: DType) -> Array:
-        """From one coefficient to another, (rows, last - first); before and behind the band as at its ends."""
+        """Return the values from one coefficient to another, (rows, last - first), constant beyond the ends."""
         begin, end = np.searchsorted(self.edges, (first, last - 1), "right").tolist()
         own, inner = slice(begin, end + 1), self.edges[begin:end]
         counts = np.diff(np.concatenate([[first], inner, [last]]))
         starts = np.concatenate([self.edges[begin - 1 : begin] if begin else [0], inner])
         places = np.arange(first, last) - np.repeat(starts, counts)
         share = ((places + 0.5) / self.length).astype(dtype)
-        return np.asarray(
-            np.repeat(self.low[:, own].astype(dtype), counts, axis=1)
-            + np.repeat(self.rise[:, own].astype(dtype), counts, axis=1) * share
-        )
+        low, rise = (np.repeat(values[:, own].astype(dtype), counts, axis=1) for values in (self.low, self.rise))
+        return np.asarray(low + rise * share)
 
     def mean(self, count: int) -> Floats:
-        """Over a band of so many coefficients, (rows,)."""
+        """Return the mean over a band of this many coefficients, (rows,)."""
         lengths = np.diff(np.concatenate([[0], self.edges, [count]]))
         weighted = (self.low + self.rise / 2) * lengths  # a matrix product would depend on the number of rows
         return np.asarray(weighted.sum(axis=1) / lengths.sum())
 
     def over(self, sigma: Floats) -> Curve:
-        """Divided by this noise (rows or 1,); 1 for rows without noise, or where that is 0."""
+        """Return the curve divided by this noise (rows or 1,); 1 for rows without noise, or where that is 0."""
         some = (sigma > 0) & self.low.any(axis=1)
         scale = np.where(some, sigma, 1)[:, None]
         low, rise = (
@@ -79,12 +96,8 @@ class Curve:
         )
         return replace(self, low=low, rise=rise)
 
-    def of_row(self, row: int) -> Curve:
-        """That of one of the rows."""
-        return replace(self, low=self.low[row : row + 1], rise=self.rise[row : row + 1])
-
     def change(self, operation: np.ufunc, band: Array, first: int) -> None:
-        """Divide or multiply the coefficients of a band by it in place, of which the first counted has this place."""
+        """Divide or multiply coefficients of a band by the curve in place; the first one has the place ``first``."""
         together = max(AT_ONCE // max(len(band), 1), 64)
         for start in range(0, band.shape[1], together):
             own = band[:, start : start + together]
@@ -92,48 +105,48 @@ class Curve:
 
 
 def half_window(window: float, level: int, step: int) -> int:
-    """Coefficients, so many samples apart, of half a window of a level, which is given in samples."""
+    """Return the number of coefficients, ``step`` samples apart, in half a window (in samples) of a level."""
     return max(round(window / 2), LEAST // 2 << level) // step
 
 
 def halves(count: int, half: int) -> Counts:
-    """Where the halves of the blocks of a band begin, and the band's end: block b has the halves b and b + 1."""
+    """Return the starts of the halves of blocks, and the band's end: block b has the halves b and b + 1."""
     blocks = max(count // half - 1, 1)
     return np.append(np.minimum(half * np.arange(blocks + 1), count), count)
 
 
 def running(band: Array, half: int, scale: float = MAD_TO_SIGMA) -> Curve:
-    """Running noise of a band (rows, coefficients), ``scale`` times the medians."""
+    """Return the running noise of a band (rows, coefficients), ``scale`` times the medians."""
     return curve_of(block_medians(band, half), half, scale)
 
 
 def block_medians(band: Array, half: int) -> Floats:
-    """The median of |d| in each block of a band (rows, coefficients), (rows, blocks)."""
+    """Return the median of |d| in each block of a band (rows, coefficients), (rows, blocks)."""
     ends = halves(band.shape[1], half)
-    found, whole = np.empty((len(band), len(ends) - 2)), len(ends) - 3
+    medians, whole = np.empty((len(band), len(ends) - 2)), len(ends) - 3
     together = max(MEDIANS // (2 * half * len(band)), 1)
     for start in range(0, whole, together):
         stop = min(start + together, whole)
         part = np.abs(band[:, start * half : (stop + 1) * half])
         blocks = np.lib.stride_tricks.sliding_window_view(part, 2 * half, axis=1)[:, ::half]
-        found[:, start:stop] = noise_median(blocks)
-    found[:, -1] = noise_median(np.abs(band[:, ends[-3] :]))
-    return found
+        medians[:, start:stop] = noise_median(blocks)
+    medians[:, -1] = noise_median(np.abs(band[:, ends[-3] :]))
+    return medians
 
 
 def noise_median(magnitudes: Array) -> Floats:
-    """The median along the last axis of those that are not rounding; 0 where these are too few."""
-    found = median(magnitudes)
+    """Return the median along the last axis without rounding errors; 0 where too few values are left."""
+    medians = quantile(magnitudes)
     rounding = magnitudes <= DEAD * magnitudes.max(axis=-1, keepdims=True)
     many = np.count_nonzero(rounding, axis=-1) > magnitudes.shape[-1] // 4
     for place in zip(*np.nonzero(many), strict=True):
         own = magnitudes[place][~rounding[place]]
-        found[place] = median(own) if own.size >= LEAST // 2 else 0
-    return found
+        medians[place] = quantile(own) if own.size >= LEAST // 2 else 0
+    return medians
 
 
 class BlockTally:
-    """`block_medians` of one row (coefficients,) whose parts come in any order; half a block or two are kept."""
+    """Computes `block_medians` of one row (coefficients,) from parts in any order; keeps a block or two."""
 
     def __init__(self, count: int, half: int) -> None:
         self._half, self._ends = half, halves(count, half)
@@ -141,7 +154,7 @@ class BlockTally:
         self.medians = np.empty((1, len(self._ends) - 2))
 
     def add(self, place: int, details: Array) -> None:
-        """Count coefficients, of which the first has this place."""
+        """Count coefficients, the first of which has this place."""
         for first, last, joined in self._parts.add(place, details):
             if last - first > 1:
                 self.medians[:, first : last - 1] = block_medians(joined[None], self._half)
@@ -152,7 +165,7 @@ class BlockTally:
                 self._join(last - 1, joined[bounds[-2] :])
 
     def _join(self, block: int, half: Array) -> None:
-        """Half of a block: its median if the other one was there before."""
+        """Take half of a block, and compute its median if the other half is known."""
         if block in self._waiting:
             self.medians[:, block] = noise_median(np.abs(np.concatenate([self._waiting.pop(block), half]))[None])
         else:
@@ -160,41 +173,93 @@ class BlockTally:
 
 
 def curve_of(medians: Floats, half: int, scale: float = MAD_TO_SIGMA) -> Curve:
-    """Running noise from the medians of blocks (rows, blocks)."""
-    sigma = scale * _alive(medians)
+    """Return the running noise with these medians of blocks (rows, blocks)."""
+    sigma = scale * _without_dead(medians)
     low = np.concatenate([sigma[:, :1], sigma], axis=1)
     rise = np.diff(np.concatenate([low, sigma[:, -1:]], axis=1), axis=1)
     return Curve(half * np.arange(1, low.shape[1]), low, rise, half)
 
 
 def in_intervals(band: Array, edges: Counts, least: int, scale: float = MAD_TO_SIGMA) -> Curve:
-    """Noise of a band (rows, coefficients) in intervals, which end at these coefficients but the last.
+    """Return the noise of a band (rows, coefficients) in the intervals between ``edges`` and the ends.
 
-    Of so many coefficients at ``least``.
+    An interval with fewer than ``least`` coefficients is extended on both sides for its median.
     """
-    count, found = band.shape[1], list[Floats]()
+    count, medians = band.shape[1], list[Floats]()
     for begin, end in zip([0, *edges.tolist()], [*edges.tolist(), count], strict=True):
         more = max(least - (end - begin), 0)
         last = min(max(begin - more // 2, 0) + max(least, end - begin), count)
-        found.append(noise_median(np.abs(band[:, max(min(begin, last - least), 0) : last])))
-    sigma = scale * _alive(np.stack(found, axis=1))
+        medians.append(noise_median(np.abs(band[:, max(min(begin, last - least), 0) : last])))
+    sigma = scale * _without_dead(np.stack(medians, axis=1))
     return Curve(edges, sigma, np.zeros_like(sigma), 1)
 
 
-def _alive(medians: Floats) -> Floats:
-    """With those of the neighbours, interpolated, where there is no noise; all 0 where there is none at all."""
+def _without_dead(medians: Floats) -> Floats:
+    """Interpolate medians of blocks without noise from their neighbours; all are 0 if no block has noise."""
     dead = medians <= DEAD * medians.max(axis=1, keepdims=True)
     if not dead.any():
         return medians
-    found, places = medians.copy(), np.arange(medians.shape[1])
-    for row, gone in zip(found, dead, strict=True):
-        if gone.all():
-            row[:] = 0
-        else:
-            row[gone] = np.interp(places[gone], places[~gone], row[~gone])
-    return found
+    filled, places = medians.copy(), np.arange(medians.shape[1])
+    for row, gone in zip(filled, dead, strict=True):
+        row[gone] = 0 if gone.all() else np.interp(places[gone], places[~gone], row[~gone])
+    return filled
 
 
 def at_samples(points: Sequence[float], first: float, step: int, count: int) -> Counts:
-    """The first of ``count`` coefficients at or after each of these samples; coefficient 0 is at ``first``."""
+    """Return the first of ``count`` coefficients at or after each of these samples; coefficient 0 is at ``first``."""
     return np.array([min(max(math.ceil((point - first) / step), 0), count) for point in points], np.int64)
+
+
+def change_points(magnitudes: Array) -> list[int]:
+    """Find the change points of the noise in the magnitudes of a trace's finest details (details,).
+
+    The result is the first detail of each interval except the first one.
+    """
+    size = max(-(-magnitudes.size // BLOCKS), BLOCK)
+    count = magnitudes.size // size
+    shortest = max(count // SHORTEST, 4)
+    if count < 2 * shortest:
+        return []
+    medians = quantile(magnitudes[: count * size].reshape(count, size))
+    smallest = SMALLEST * medians.max()
+    if smallest == 0:
+        return []
+    levels = np.log(np.maximum(medians, smallest))
+    edges = _partition(levels * (size / VARIANCE) ** 0.5, shortest, PENALTY * np.log(magnitudes.size))
+    return _moved([size * edge for edge in edges], np.log(np.maximum(magnitudes, smallest)), MOVED * size)
+
+
+def _partition(values: Floats, shortest: int, penalty: float) -> list[int]:
+    """Return the starts, except the first, of the intervals that minimise Σ (v - mean)² + penalty for each.
+
+    Intervals have at least ``shortest`` values.
+    """
+    count, places = len(values), np.arange(len(values) + 1)
+    centred = values - values.mean()
+    sums, squares = (np.concatenate([[0.0], np.cumsum(v)]) for v in (centred, centred**2))
+    best, before = np.full(count + 1, np.inf), np.zeros(count + 1, int)
+    best[0] = -penalty
+    for end in range(shortest, count + 1):
+        starts = places[: end - shortest + 1]
+        cost = squares[end] - squares[starts] - (sums[end] - sums[starts]) ** 2 / (end - starts)
+        totals = best[starts] + cost + penalty
+        before[end] = int(np.argmin(totals))
+        best[end] = totals[before[end]]
+    edges, end = list[int](), int(before[count])
+    while end > 0:
+        edges.append(end)
+        end = int(before[end])
+    return edges[::-1]
+
+
+def _moved(edges: list[int], values: Floats, most: int) -> list[int]:
+    """Move each edge by at most ``most`` values to minimise Σ (v - mean)² of the intervals on its sides."""
+    moved = list(edges)
+    for i, edge in enumerate(edges):
+        begin = moved[i - 1] if i else 0
+        end = edges[i + 1] if i + 1 < len(edges) else len(values)
+        own = values[begin:end] - values[begin:end].mean()
+        splits = np.arange(max(edge - most - begin, 1), min(edge + most - begin, len(own) - 1) + 1)
+        gains = np.cumsum(own)[splits - 1] ** 2 / (splits * (len(own) - splits))
+        moved[i] = begin + int(splits[np.argmax(gains)])
+    return moved

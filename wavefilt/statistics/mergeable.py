@@ -1,48 +1,141 @@
-"""Statistics of detail coefficients that are seen in parts, whose counts are merged.
+"""Exact statistics of detail coefficients that are read chunk by chunk, in several passes over the data.
 
-A `State` says what the next pass over the details counts: intervals of magnitudes, for exact medians, and sums of
-squares. A `Tally` counts them in the parts that it is given; what several tallies counted is `merged`, and
-`State.after` that the intervals are narrower, until each holds one value. Who makes a pass, and where the parts come
-from, is the same to all of this: one thread, several, or the tasks of a graph.
+A `State` says what the next pass counts: magnitudes in intervals of their bits (for exact medians) and sums of
+squares. A `Tally` counts them in some of the chunks. The results of several tallies are `merged`, and `State.after`
+narrows the intervals until each holds one value. The state does not depend on who makes a pass: one thread, several
+threads, or the tasks of a graph.
+
+Medians are found by radix selection. The bits of magnitudes have the order of their values. Each pass counts the
+magnitudes of an interval in bins, and the bin that holds the wanted rank is the next interval. Where a sample of the
+details suggests a narrow first interval, one pass is usually enough.
+
+Sums of squares have the bits of whole rows: a backend's `Summation` adds up a row block by block, in a fixed order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
 from wavefilt.arrays import Array, Counts, DType, Floats
-from wavefilt.statistics.batch import around, between, least_risk
-from wavefilt.statistics.interface import Risk
-from wavefilt.statistics.radix_select import Interval
-
-from . import counts as host_counts
+from wavefilt.statistics.reference import (
+    ReferenceStatistics,
+    Risk,
+    around,
+    between,
+    exceeding,
+    histogram,
+    least_risk,
+    quantile,
+)
 
 if TYPE_CHECKING:
     from wavefilt.options import Options
 
 Details = Sequence[Sequence[tuple[int, Array]]]
-"""Details of a chunk: for each level, finest first, arrays (rows, coefficients) of the backend's kind, each with the
-place of its first coefficient among those of the level and group."""
-Tabulate = Callable[[Interval, Array, Array], None]
-"""Counts magnitudes of details inside an interval in its table."""
+"""Details of a chunk: for each level, finest first, arrays (rows, coefficients) of the backend, each with the place of
+its first coefficient among those of the level and group."""
 Result = TypeVar("Result")
+Begin = Callable[[], tuple[Callable[[Details], None], Callable[[], Result]]]
+"""Begins one thread's share of a pass: returns a function to call with the details of each chunk, and one that returns
+the result."""
+Run = Callable[[Begin[Any]], list[Any]]
+"""Makes a pass: each chunk goes to one of the shares that ``begin`` begins. Returns their results in a fixed order."""
 
 TRAVELLING = {"record": 1 << 16, "trace": 1 << 11}
-"""Bins of a table that travels between machines: 256 KiB for all traces together, or 8 KiB, and more passes, for each.
+"""Bins of a table that is sent between machines: 256 KiB for all traces together, or 8 KiB, and more passes, for each.
 Twice that from 4 Gi details on."""
+BINS = 1 << 20
+"""Largest number of magnitudes that are counted one by one in an interval."""
+AROUND = 0.005
+"""The median is searched between the quantiles of a sample that differ from 1/2 by this share, or by more."""
+DEVIATIONS = 3.2
+"""The same in standard deviations of the rank of the sample's median."""
+LEAF = 1 << 16
+"""Largest block of NumPy's `Summation`."""
+
+
+@dataclass(frozen=True, order=True)
+class Interval:
+    """Magnitudes whose bits lie from ``low`` to ``high``, counted by their bits above the lowest ``shift`` ones."""
+
+    low: int
+    high: int
+    shift: int
+
+    @staticmethod
+    def within(low: int, high: int, bins: int) -> Interval:
+        """Return the interval with the narrowest bins if at most ``bins``, a power of two, are allowed."""
+        return Interval(low, high, max((high - low).bit_length() - (bins.bit_length() - 1), 0))
+
+    @staticmethod
+    def every(itemsize: int, bins: int) -> Interval:
+        """Return the interval of all magnitudes of this number of bytes."""
+        return Interval.within(0, (1 << 8 * itemsize - 1) - 1, bins)
+
+    @staticmethod
+    def not_finite(dtype: DType) -> Interval:
+        """Return the interval of the magnitudes that are not finite, as one bin."""
+        mantissa, top = np.finfo(dtype).nmant, (1 << 8 * dtype.itemsize - 1) - 1
+        return Interval(top >> mantissa << mantissa, top, mantissa)
+
+    @property
+    def bins(self) -> int:
+        return (self.high - self.low >> self.shift) + 1
+
+    def table(self, count: int) -> Array:
+        """Return a table of zeros for up to ``count`` magnitudes."""
+        return np.zeros(self.bins, np.uint32 if count >> 32 == 0 else np.int64)
+
+    def tabulate(self, magnitudes: Array, table: Array) -> None:
+        """Count the magnitudes inside the interval in its table."""
+        bits = magnitudes.view(f"u{magnitudes.itemsize}")
+        place = bits - bits.dtype.type(self.low)  # wraps around below the interval
+        inside = (place[place <= self.high - self.low] >> self.shift).astype(np.intp)
+        np.add.at(table, inside, table.dtype.type(1))  # bincount would make another table; a plain 1 is converted
+
+    def narrowed(self, rank: int, below: int, upto: Counts, itemsize: int, bins: int) -> tuple[Interval, int]:
+        """Return the interval where the magnitude of this rank lies, and the number of magnitudes below it.
+
+        ``below`` magnitudes lie below this interval, and ``upto`` are the cumulated counts of its bins. If the rank is
+        outside, the result is everything on that side.
+        """
+        if rank < below:
+            return Interval.within(0, self.low - 1, bins), 0
+        if rank >= below + int(upto[-1]):
+            return Interval.within(self.high + 1, Interval.every(itemsize, bins).high, bins), below + int(upto[-1])
+        k = int(np.searchsorted(upto, rank - below, "right"))
+        low = self.low + (k << self.shift)
+        high = min(low + (1 << self.shift) - 1, self.high)
+        return Interval.within(low, high, bins), below + (int(upto[k - 1]) if k else 0)
+
+
+def around_median(sample: Array, bins: int) -> Interval:
+    """Return the interval where the median of |d| probably lies, given a sample (details,) of the details."""
+    magnitudes = np.abs(sample)
+    size = magnitudes.itemsize
+    bits, top = np.sort(magnitudes.view(f"u{size}")), (1 << 8 * size - 1) - 1
+    share = min(max(AROUND, 0.5 * DEVIATIONS / len(bits) ** 0.5), 0.5)
+    low, high = (int(bits[int((0.5 + side) * (len(bits) - 1))]) for side in (-share, share))
+    wider = max(bins - (high - low) - 1, 0) // 2
+    return Interval.within(max(low - wider, 0), min(high + wider, top), bins)
+
+
+def tabulate(interval: Interval, details: Array, table: Array) -> None:
+    """Count the |d| inside the interval in its table."""
+    interval.tabulate(np.abs(details), table)
 
 
 @dataclass(frozen=True)
 class Counted:
-    """What was counted in some parts of the details: a table for each of `State.places`, and sums of squares.
+    """The counts of some parts of the details: a table for each of `State.places`, and sums of squares.
 
-    ``sums`` (parts, levels, groups) is empty if none were asked for; they are added up at the end, in the order of the
-    parts. ``below`` is how many magnitudes lie below each interval, where the interval was a guess, and ``whole`` has
-    the median and mean square of levels (finest 1) that were in memory at once.
+    ``sums`` (parts, levels, groups) is empty if no sums were wanted; they are added up at the end, in the order of the
+    parts. ``below`` are the numbers of magnitudes below the intervals, where intervals were guesses. ``whole`` has the
+    median and mean square of the levels (finest 1) that were in memory at once.
     """
 
     tables: Sequence[Array]
@@ -52,7 +145,7 @@ class Counted:
 
 
 def merged(parts: Sequence[Counted]) -> Counted:
-    """What was counted in several parts; in their order, for tables are whole numbers but sums are not."""
+    """Merge the counts of several parts, in their order: the order of sums matters, that of tables does not."""
     if len(parts) == 1:
         return parts[0]
     totals = [table.copy() for table in parts[0].tables]
@@ -64,12 +157,12 @@ def merged(parts: Sequence[Counted]) -> Counted:
 
 @dataclass(frozen=True)
 class State:
-    """What passes have found so far of groups of ``counts`` (levels,) details each, and what the next one looks for.
+    """The results of the passes so far, for groups of ``counts`` (levels,) details each, and what the next one counts.
 
-    ``search`` has, for each level (finest 1), group and rank that is wanted, the interval where that magnitude lies and
-    how many lie below it, or an interval where it may lie and None; intervals have ``bins`` bins at most and magnitudes
-    ``dtype``. ``medians`` has those found of each level, shape (groups,), or the quantiles of another ``share``. The
-    next pass sums squares if ``squares`` and no ``mean_square`` (levels, groups) is known.
+    ``search`` has, for each level (finest 1), group and wanted rank, the interval that holds this magnitude with the
+    number of magnitudes below it, or a guess of the interval and None. Intervals have at most ``bins`` bins, and
+    magnitudes have ``dtype``. ``medians`` are those found so far, shape (groups,) for each level, or the quantiles of
+    another ``share``. The next pass sums squares if ``squares`` is set and ``mean_square`` (levels, groups) is unknown.
     """
 
     counts: Counts
@@ -83,27 +176,26 @@ class State:
     share: float = 0.5
 
     @staticmethod
-    def of(method: Options, counts: Counts, groups: int, dtype: DType) -> State:
-        """Before the first pass for a mergeable rule, whose passes are known before: tables are small."""
-        levels = {"level": range(1, len(counts) + 1), "global": range(1, 2)}.get(str(method.sigma), range(0))
-        squares = "mean_square" in method.rule.needs
-        state = State(counts, groups, dtype, TRAVELLING[method.scope], squares, share=method.transform.noise_share)
-        return state if method.rule.values else state.searching(levels)
+    def of(options: Options, counts: Counts, groups: int, dtype: DType) -> State:
+        """Return the state before the first pass for a mergeable rule, with small tables."""
+        levels = {"level": range(1, len(counts) + 1), "global": range(1, 2)}.get(str(options.sigma), range(0))
+        squares, share = "mean_square" in options.rule.needs, options.transform.noise_share
+        state = State(counts, groups, dtype, TRAVELLING[options.scope], squares, share=share)
+        return state if options.rule.values else state.searching(levels)
 
     def searching(self, levels: Sequence[int], guesses: Mapping[int, Interval] | None = None) -> State:
-        """The next passes count for the medians of these levels, and first in the intervals guessed, if any are."""
+        """Return a state that searches the medians of these levels, first in the guessed intervals if given."""
         first = Interval.every(self.dtype.itemsize, self.bins)
         search: dict[tuple[int, int, int], tuple[Interval, int | None]] = {}
         for level in levels:
             begin = (first, 0) if guesses is None else (guesses[level], None)
-            count = int(self.counts[level - 1])
-            ranks, _ = around(count, self.share)
+            ranks, _ = around(int(self.counts[level - 1]), self.share)
             search |= {(level, group, rank): begin for group in range(self.groups) for rank in ranks}
         return replace(self, search=search)
 
     @property
     def places(self) -> list[tuple[int, int, Interval]]:
-        """Level, group and interval of each table of the next pass; none once all medians are found."""
+        """Level, group and interval of each table of the next pass; empty once all medians are found."""
         return sorted({(i, g, found[0]) for (i, g, _), found in self.search.items() if not _settled(*found)})
 
     @property
@@ -113,17 +205,17 @@ class State:
 
     @property
     def passes(self) -> int:
-        """Passes that are still needed, if guesses are right."""
+        """Number of passes that are still needed, if guesses are right."""
         digit = self.bins.bit_length() - 1
         needed = [-(-(interval.high - interval.low).bit_length() // digit) for _, _, interval in self.places]
         return max(needed, default=int(self.sums_squares))
 
     def tables(self) -> list[Array]:
-        """No counts yet."""
+        """Return a table of zeros for each of `places`."""
         return [interval.table(int(self.counts[level - 1])) for level, _, interval in self.places]
 
     def after(self, counted: Counted) -> State:
-        """With what a pass counted in all parts."""
+        """Return the state after a pass with these counts of all parts."""
         upto = {place: table.cumsum(dtype=np.int64) for place, table in zip(self.places, counted.tables, strict=True)}
         below = dict(zip(upto, counted.below or [0] * len(upto), strict=True))
         search = dict(self.search)
@@ -137,54 +229,39 @@ class State:
         mean_square = self.mean_square
         if self.sums_squares:
             mean_square = np.sum(counted.sums, axis=0) / self.counts[:, None]
-            for level, (_, found) in counted.whole.items():
-                mean_square[level - 1] = found
+            for level, (_, square) in counted.whole.items():
+                mean_square[level - 1] = square
         state = replace(self, search=search, medians=medians, mean_square=mean_square)
         return state if state.places else replace(state, search={}, medians=medians | state._found())
 
     def _found(self) -> dict[int, Floats]:
-        """The medians searched, once all are found, between the middle two."""
-        found = {}
+        """Return the medians, once the search has found both middle values of all levels."""
+        medians = {}
         for level in {level for level, _, _ in self.search}:
-            ranks, part = around(int(self.counts[level - 1]), self.share)
+            ranks, weight = around(int(self.counts[level - 1]), self.share)
             bits = [[self.search[level, g, rank][0].low for rank in ranks] for g in range(self.groups)]
-            found[level] = between(np.array(bits, f"u{self.dtype.itemsize}").view(self.dtype), part)
-        return found
+            medians[level] = between(np.array(bits, f"u{self.dtype.itemsize}").view(self.dtype), weight)
+        return medians
 
 
 def _settled(interval: Interval, below: int | None) -> bool:
     return interval.low == interval.high and below is not None
 
 
-Begin = Callable[[], tuple[Callable[[Details], None], Callable[[], Result]]]
-"""Begins one thread's share of a pass: what it does with the details of each chunk, and what gives the result."""
-
-
-class Run(Protocol):
-    """Makes a pass: every chunk is in one of the shares that ``begin`` begins; their results, in a fixed order."""
-
-    def __call__(self, begin: Begin[Result]) -> list[Result]: ...
-
-
 class Tally(Protocol):
-    """What counts in one thread's share of a pass, where the details are."""
+    """Counts the details of one thread's share of a pass, in host memory or on a device."""
 
     def add(self, details: Details) -> None:
         """Count the details of another chunk."""
 
     def result(self) -> Counted:
-        """What was counted in all of them."""
-
-
-def tabulate(interval: Interval, details: Array, table: Array) -> None:
-    """`Tabulate` by NumPy."""
-    interval.tabulate(np.abs(details), table)
+        """Return the counts of all chunks."""
 
 
 class HostTally:
-    """`Tally` of NumPy arrays, whose rows are the groups, or all together the one there is."""
+    """`Tally` of NumPy arrays, whose rows are the groups; a single group has all rows."""
 
-    def __init__(self, state: State, tabulate: Tabulate = tabulate) -> None:
+    def __init__(self, state: State, tabulate: Callable[[Interval, Array, Array], None] = tabulate) -> None:
         self._state, self._tabulate = state, tabulate
         self._tables = state.tables()
         self._sums = np.zeros((int(state.sums_squares), len(state.counts), state.groups))
@@ -194,7 +271,7 @@ class HostTally:
         for (level, group, interval), table in zip(self._state.places, self._tables, strict=True):
             for _, rows in details[level - 1]:
                 self._tabulate(interval, rows if pooled else rows[group], table)
-        for sums in self._sums:  # one, or none
+        for sums in self._sums:  # one element or none
             for own, parts in zip(sums, details, strict=True):
                 for _, rows in parts:
                     with np.errstate(over="ignore"):
@@ -205,13 +282,153 @@ class HostTally:
         return Counted(self._tables, self._sums)
 
 
+class Summation:
+    """The way a backend adds up the squares of a row in host memory: a long row block by block. This one is NumPy's.
+
+    NumPy halves a row of more than 128 values at a multiple of 8, and its halves too.
+    """
+
+    whole = BINS
+    """Largest number of details of a row that is measured at once."""
+    tabulate: Callable[[Interval, Array, Array], None] = staticmethod(tabulate)
+
+    def measure_whole(self, details: Array) -> tuple[float, float]:
+        """Return the median of |d| and the mean of |d|² of a row (details,)."""
+        statistics = ReferenceStatistics([details[None]])
+        return float(statistics.median_abs([1])[0, 0]), float(statistics.mean_square()[0, 0])
+
+    def ends(self, size: int) -> Counts:
+        """Return the first detail of each block of a row of this size, and the row's end."""
+        if size <= LEAF:
+            return np.array([0, size], np.int64)
+        half = size // 2 - size // 2 % 8
+        return np.append(self.ends(half), self.ends(size - half)[1:] + half)
+
+    def total(self, sums: Floats, size: int) -> float:
+        """Return the sum of a row, given the sums of its blocks."""
+        blocks = iter(sums.tolist())
+
+        def add(size: int) -> float:
+            if size <= LEAF:
+                return float(next(blocks))
+            half = size // 2 - size // 2 % 8
+            left = add(half)
+            return left + add(size - half)
+
+        return add(size)
+
+    def measure(
+        self, details: Array, ends: Counts, interval: Interval | None, table: Array | None
+    ) -> tuple[Floats, int]:
+        """Return the sum of squares of each block, and the number of |d| below the interval.
+
+        The |d| inside the interval are counted in ``table``.
+        """
+        sums, below = np.empty(len(ends) - 1), 0
+        for i in range(len(sums)):
+            magnitudes = np.abs(details[ends[i] : ends[i + 1]])
+            with np.errstate(over="ignore"):
+                sums[i] = np.sum(np.square(magnitudes, dtype=np.float64))
+            if interval is not None and table is not None:
+                below += int(np.count_nonzero(magnitudes.view(f"u{magnitudes.itemsize}") < interval.low))
+                interval.tabulate(magnitudes, table)
+        return sums, below
+
+    def energies(self, x: Array, y: Array, scale: float) -> tuple[float, float]:
+        """Return Σ |x - y|² and Σ |x|² of two rows times a scale."""
+        wide = np.result_type(x, np.float64)
+        before = x.astype(wide) * scale
+        change = before - y.astype(wide) * scale
+        return tuple(float(np.einsum("i,i->", v, v.conj()).real) for v in (change, before))  # type: ignore[return-value]
+
+
+@dataclass
+class JoinedBlocks:
+    """Puts a row of details together from parts in any order: complete blocks are returned, the rest is kept."""
+
+    ends: Counts
+    _kept: dict[int, tuple[Array, int]] = field(default_factory=dict)
+
+    def add(self, place: int, details: Array) -> Iterator[tuple[int, int, Array]]:
+        """Yield complete blocks: the first one, the one after the last, and their details."""
+        ends, stop = self.ends, place + details.size
+        first, last = int(np.searchsorted(ends, place)), int(np.searchsorted(ends, stop, "right")) - 1
+        if first > last:
+            yield from self._join(last, place, details)
+            return
+        begin, end = int(ends[first]) - place, int(ends[last]) - place
+        if begin:
+            yield from self._join(first - 1, place, details[:begin])
+        if last > first:
+            yield first, last, details[begin:end]
+        if end < details.size:
+            yield from self._join(last, place + end, details[end:])
+
+    def _join(self, block: int, place: int, details: Array) -> Iterator[tuple[int, int, Array]]:
+        begin, size = int(self.ends[block]), int(self.ends[block + 1] - self.ends[block])
+        joined, filled = self._kept.pop(block) if block in self._kept else (np.empty(size, details.dtype), 0)
+        joined[place - begin : place - begin + details.size] = details
+        if filled + details.size == size:
+            yield block, block + 1, joined
+        else:
+            self._kept[block] = joined, filled + details.size
+
+
+class RowTally:
+    """`Tally` of one group whose parts come in any order, with the sums that ``summation`` computes for whole rows.
+
+    Levels of up to ``Summation.whole`` details are kept until they are complete.
+    """
+
+    def __init__(self, state: State, summation: Summation) -> None:
+        self._state, self._summation = state, summation
+        self._places, self._tables = state.places, state.tables()
+        self._below = [0] * len(self._places)
+        self._whole: dict[int, tuple[float, float]] = {}
+        counts = state.counts.tolist()
+        self._ends = [np.array([0, n]) if n <= summation.whole else summation.ends(n) for n in counts]
+        self._rows, self._sums = [JoinedBlocks(e) for e in self._ends], [np.empty(len(e) - 1) for e in self._ends]
+
+    def add(self, details: Details) -> None:
+        for level, parts in enumerate(details, 1):
+            own = [k for k, (place, _, _) in enumerate(self._places) if place == level]
+            if own or self._state.sums_squares:
+                for start, rows in parts:
+                    for first, last, blocks in self._rows[level - 1].add(start, rows.reshape(-1)):
+                        self._measure(level, own, slice(first, last), blocks)
+
+    def _measure(self, level: int, own: Sequence[int], blocks: slice, details: Array) -> None:
+        """Measure blocks of a level, and count them for these of `State.places`."""
+        if self._state.counts[level - 1] <= self._summation.whole:
+            median, square = self._summation.measure_whole(details)
+            if self._state.share != 0.5:
+                median = float(quantile(np.abs(details), self._state.share))
+            self._whole[level] = median, square
+            return
+        ends, sums = self._ends[level - 1][blocks.start : blocks.stop + 1], self._sums[level - 1]
+        ends = ends - ends[0]
+        for k in own:
+            sums[blocks], below = self._summation.measure(details, ends, self._places[k][2], self._tables[k])
+            self._below[k] += below
+        if not own:
+            sums[blocks], _ = self._summation.measure(details, ends, None, None)
+
+    def result(self) -> Counted:
+        totals = np.zeros((int(self._state.sums_squares), len(self._sums), 1))
+        for total in totals:  # one element or none
+            for level, sums in enumerate(self._sums, 1):
+                if level not in self._whole:
+                    total[level - 1] = self._summation.total(sums, int(self._state.counts[level - 1]))
+        return Counted(self._tables, totals, self._below, self._whole)
+
+
 @dataclass
 class PassStatistics:
-    """`Statistics` of groups whose details every call of ``run`` passes over.
+    """`Statistics` computed by passes over the details, each made by a call of ``run``.
 
-    What ``state`` has is not counted again: with passes made elsewhere there is nothing to run. ``tally`` counts what a
-    state asks for. Levels of up to ``whole`` details are measured in memory in the first pass; for others ``guesses``
-    returns where the medians probably are. Only medians and mean squares know several groups.
+    Nothing that ``state`` knows is counted again. ``tally`` counts what a state asks for. Levels of up to ``whole``
+    details are measured in memory in the first pass; for longer ones ``guesses`` returns intervals where the medians
+    probably are. Only medians and mean squares support several groups.
     """
 
     state: State
@@ -236,8 +453,7 @@ class PassStatistics:
         if share != self.state.share:
             self.state = replace(self.state, share=share, search={}, medians={})
         missing = [i for i in levels if i not in self.state.medians]
-        longer = [i for i in missing if self.counts[i - 1] > self.whole]
-        if longer:
+        if longer := [i for i in missing if self.counts[i - 1] > self.whole]:
             self.state = self.state.searching(longer, self.guesses(longer) if share == 0.5 else None)
         while any(i not in self.state.medians for i in missing):
             self._pass()
@@ -260,34 +476,34 @@ class PassStatistics:
     def exceeding(self, thresholds: Floats) -> Counts:
         def count(details: Details) -> Counts:
             pairs = zip(details, thresholds, strict=True)
-            return np.array([[sum(host_counts.exceeding(*rows).sum() for rows in self._rows(*pair))] for pair in pairs])
+            return np.array([[sum(exceeding(*rows).sum() for rows in self._rows(*pair))] for pair in pairs])
 
-        return self._counted(count)
+        return self._summed(count)
 
     def histogram(self, level: int, widths: Floats, bins: int) -> Counts:
         def count(details: Details) -> Counts:
             rows = self._rows(details[level - 1], widths)
-            return np.asarray(np.sum([host_counts.histogram(*own, bins).sum(axis=0) for own in rows], axis=0))
+            return np.asarray(np.sum([histogram(*own, bins).sum(axis=0) for own in rows], axis=0))
 
-        return self._counted(count)[None]
+        return self._summed(count)[None]
 
     def _rows(self, parts: Sequence[tuple[int, Array]], values: Floats) -> Iterator[tuple[Array, Floats]]:
-        """Each part in host memory, with the group's value for each of its rows."""
+        """Yield each part in host memory, with the group's value for each row."""
         for _, part in parts:
             rows = self.to_host(part)
             yield rows, np.repeat(values, len(rows))
 
-    def _counted(self, count: Callable[[Details], Counts]) -> Counts:
-        """The sum of whole numbers over all chunks."""
+    def _summed(self, count: Callable[[Details], Counts]) -> Counts:
+        """Return the sum of these whole numbers over all chunks."""
 
         def begin() -> tuple[Callable[[Details], None], Callable[[], Counts]]:
-            found: list[Counts] = []
-            return lambda details: found.append(count(details)), lambda: np.asarray(sum(found))
+            counts: list[Counts] = []
+            return lambda details: counts.append(count(details)), lambda: np.asarray(sum(counts))
 
         return np.asarray(sum(self.run(begin)))
 
     def minimise(self, risk: Risk, sigma: Floats, inverse: bool = False) -> Floats:
-        """As the protocol says, from all magnitudes of one level after the other in host memory.
+        """Sort all magnitudes of one level after the other in host memory, and return the best ones.
 
         Raises MemoryError if they do not fit.
         """
@@ -297,13 +513,13 @@ class PassStatistics:
                 best[i] = least_risk(risk, self._magnitudes(int(i))[None], sigma[i], inverse)
             except MemoryError as error:
                 raise MemoryError(
-                    f"rule='sure' sorts all details of a level, and {self.counts[i]} of level {i + 1} do not fit in "
-                    "memory; use another rule"
+                    f"rules sure and hybrid sort all details of a level, and {self.counts[i]} details of level "
+                    f"{i + 1} do not fit in memory; use another rule"
                 ) from error
         return best
 
     def _magnitudes(self, place: int) -> Array:
-        """|d| of one level in order, shape (coefficients,)."""
+        """Return the sorted |d| of one level, shape (coefficients,)."""
         magnitudes = np.empty(int(self.counts[place]), self.state.dtype)
 
         def gather(details: Details) -> None:

@@ -1,1 +1,1 @@
-"""How thresholds are chosen (rules) and what they do to coefficients (shrinkage)."""
+"""Threshold rules and threshold functions."""

@@ -2,15 +2,15 @@
 
 Johnstone and Silverman (Annals of Statistics 33, 2005) give the model and both priors. All values here are in units
 of the noise's standard deviation, x = |d|/σ. With φ, Φ of the standard normal, γ the prior and g = ∫ γ(u) φ(x - u) du
-what it makes of x, the ratio g/φ = 1 + β(x) tells all:
+the resulting density of x, all estimates follow from the ratio g/φ = 1 + β(x):
 
-    weight     Σ β/(1 + w β) = 0 over a level, the likelihood's maximum
+    weight     Σ β/(1 + w β) = 0 over a level, at the maximum of the likelihood
     nonzero    w (1 + β)/(1 + w β), the probability that a detail is not 0
     mean       nonzero · (x + (log g)'), by Tweedie's formula
-    median     the m with nonzero · tail(x, m) = 1/2, tail being the share of g that comes from u > m; else 0
+    median     the m with nonzero · tail(x, m) = 1/2, where tail is the share of g that comes from u > m; else 0
     threshold  the largest x whose median is 0
 
-`formulas` has what differs between the priors, once for NumPy and for kernels; docs/rules.md derives it.
+`formulas` returns the functions that differ between the priors, for NumPy or for kernels; docs/rules.md derives them.
 """
 
 from __future__ import annotations
@@ -21,37 +21,37 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from wavefilt.arrays import Counts, Floats
+
 SCALE = 0.5
-"""a of the Laplace prior."""
+"""Parameter a of the Laplace prior."""
 FAR = 35.0
-"""From here on w does not matter and both estimators are x less `Formulas.shift`; e^{x²/2} would soon overflow."""
+"""From here on w has no effect, and both estimators are x - `Formulas.shift`; e^{x²/2} would overflow soon."""
 LARGEST = 1e20
-"""β in the equation of the weight: above it, 1/w is what is left of the term."""
+"""Upper limit of β in the equation of the weight; for larger values the term is 1/w."""
 WIDTH, BINS = 1 / 64, 512
-"""Bins of |d|/σ by which weights are found: beyond the last, at 8, β/(1 + wβ) is 1/w to a millionth."""
+"""Width and number of the bins of |d|/σ: beyond the last one, at 8, β/(1 + wβ) is 1/w to a millionth."""
 ROUNDS = 48
-"""Bisections of a value of up to `FAR`: to 1e-13."""
+"""Number of bisections of a value up to `FAR`, for an accuracy of 1e-13."""
 
 
 class Formulas(NamedTuple):
-    """Of a prior, for x from 0 to `FAR` and m from 0 to x."""
+    """Functions of a prior, for x from 0 to `FAR` and m from 0 to x."""
 
     ratio: Callable[[Any], Any]
     """1 + β(x) = g/φ."""
     tail: Callable[[Any, Any], Any]
-    """Share of g that comes from u > m."""
+    """The share of g that comes from u > m."""
     shift: Callable[[Any], Any]
-    """-(log g)': x less the mean of a detail that is not 0. Holds beyond `FAR` as well."""
+    """-(log g)': x minus the mean of a detail that is not 0; also valid beyond `FAR`."""
 
 
 def formulas(prior: str, erfc: Any, exp: Any, expm1: Any, function: Any = lambda f: f) -> Formulas:
-    """The formulas of "ebayes", γ(u) = (a/2) e^{-a|u|}, or "ebayes-cauchy", whose tails are those of a Cauchy density:
-    γ(u) = φ(0) (1 - |u| (1 - Φ(|u|))/φ(u)), g = φ(0) (1 - e^{-x²/2})/x².
+    """Return the formulas of "ebayes", γ(u) = (a/2) e^{-a|u|}, or of "ebayes-cauchy", with the tails of a Cauchy
+    density: γ(u) = φ(0) (1 - |u| (1 - Φ(|u|))/φ(u)), g = φ(0) (1 - e^{-x²/2})/x².
 
-    ``erfc``, ``exp`` and ``expm1`` are of NumPy arrays or of numbers; ``function`` decorates what uses them.
+    ``erfc``, ``exp`` and ``expm1`` take NumPy arrays or numbers; ``function`` decorates the functions that call them.
     """
     root, a = math.sqrt(0.5), SCALE
     density = 1 / math.sqrt(2 * math.pi)
@@ -117,48 +117,48 @@ class Prior:
 
         return formulas(self.name, erfc, np.exp, np.expm1)
 
-    def weight(self, counts: NDArray[Any]) -> Array:
-        """The w of most likelihood for counts of |d|/σ in `BINS` bins of `WIDTH`, the last for all beyond.
+    def weight(self, counts: Counts) -> Floats:
+        """Return the w with the largest likelihood for counts (..., BINS) of |d|/σ, shape (...).
 
-        ``counts`` (..., BINS); result (...). Not below the weight whose threshold is √(2 ln m) for m details.
+        It is at least the weight with threshold √(2 ln m) for m details.
         """
         beta = np.minimum(self.formulas.ratio(WIDTH * (np.arange(BINS) + 0.5)) - 1, LARGEST)
         low = np.log(self.weight_of(np.sqrt(2 * np.log(np.maximum(counts.sum(axis=-1), 2)))))
 
-        def slope(log_w: Array) -> Any:
+        def slope(log_w: Floats) -> Any:
             return np.einsum("...i,...i", counts, beta / (1 + np.exp(log_w)[..., None] * beta))
 
         return np.exp(bisected(slope, low, np.zeros_like(low), 30))
 
-    def weight_of(self, threshold: Any) -> Array:
-        """The w that has this threshold: 1/w = 2 (1 + β) tail(t, 0) - β."""
+    def weight_of(self, threshold: Any) -> Floats:
+        """Return the w with this threshold: 1/w = 2 (1 + β) tail(t, 0) - β."""
         t = np.clip(threshold, 0, FAR)
         ratio = self.formulas.ratio(t)
         return np.asarray(1 / (2 * ratio * self.formulas.tail(t, np.zeros_like(t)) - (ratio - 1)))
 
-    def threshold(self, w: Array) -> Array:
-        """The largest x whose posterior median is 0."""
+    def threshold(self, w: Floats) -> Floats:
+        """Return the largest x whose posterior median is 0."""
         return bisected(lambda t: self.weight_of(t) - w, np.zeros_like(w), np.full_like(w, FAR))
 
-    def median(self, x: Array, w: Array) -> Array:
-        """Posterior median of details x >= 0, of which none is below the threshold of w."""
+    def median(self, x: Floats, w: Floats) -> Floats:
+        """Return the posterior median of details x, none of which is below the threshold of w."""
         near = np.minimum(x, FAR)
         half = (1 + w * (self.formulas.ratio(near) - 1)) / (2 * w * self.formulas.ratio(near))
-        found = bisected(lambda m: self.formulas.tail(near, m) - half, np.zeros_like(near), near)
-        return np.where(x < FAR, found, x - self.formulas.shift(x))
+        median = bisected(lambda m: self.formulas.tail(near, m) - half, np.zeros_like(near), near)
+        return np.where(x < FAR, median, x - self.formulas.shift(x))
 
-    def mean(self, x: Array, w: Array) -> Array:
-        """Posterior mean of details x >= 0."""
+    def mean(self, x: Floats, w: Floats) -> Floats:
+        """Return the posterior mean of details x >= 0."""
         ratio = self.formulas.ratio(np.minimum(x, FAR))
         return np.asarray(w * ratio / (1 + w * (ratio - 1)) * (x - self.formulas.shift(x)))
 
 
 PRIORS = {name: Prior(name) for name in ("ebayes", "ebayes-cauchy")}
-"""By the name of the rule."""
+"""The prior of each empirical Bayes rule."""
 
 
-def bisected(falling: Any, low: Array, high: Array, rounds: int = ROUNDS) -> Array:
-    """Where each of some falling functions is 0, between ``low`` and ``high``; the end nearer to it if it is not."""
+def bisected(falling: Any, low: Floats, high: Floats, rounds: int = ROUNDS) -> Floats:
+    """Return the zeros of falling functions between ``low`` and ``high``, or the end nearer to a zero outside."""
     low, high = np.array(low, np.float64), np.array(high, np.float64)
     for _ in range(rounds):
         middle = 0.5 * (low + high)

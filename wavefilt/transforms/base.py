@@ -22,7 +22,7 @@ from wavefilt.wavelets.filters import WaveletLike, as_wavelet, gain, max_level
 
 if TYPE_CHECKING:
     from wavefilt.options import Options
-    from wavefilt.statistics.interface import Statistics
+    from wavefilt.statistics.reference import Statistics
     from wavefilt.thresholding.shrinkage import Shrinkage
 
 Shape = tuple[int, ...]
@@ -110,7 +110,7 @@ class Transform(ABC):
         yield "spins", options.spins > 1 and not self.depends_on_shifts, ", which depends little on shifts"
         section, only_traces = self.ndim == 2, " of two axes; it is for traces"
         yield "sigma", section and isinstance(options.sigma, tuple), only_traces
-        yield "rule", section and options.rule.blocks is not None, only_traces
+        yield "rule", section and options.rule.blocks, only_traces
         yield "detrend", section and options.detrend is not None, only_traces
 
     def filters(self, wavelet: WaveletLike) -> Any:
@@ -205,10 +205,7 @@ class Transform(ABC):
         """
         function, thresholds, bands = shrinkage.together, shrinkage.thresholds, pyramid.coefficients[::-1]
         count, grids = len(thresholds), self.grids(pyramid.analysis, pyramid.shape)
-        if self.ndim == 1:
-            shrunk = function.shrink(bands[:count], thresholds, grids[:count], self.parts)
-        else:
-            shrunk = function.shrink_planes(bands[:count], thresholds, grids, self.parts, len(self.band_names))
+        shrunk = function.shrink(bands[:count], thresholds, grids[:count], self.parts, len(self.band_names))
         return [*shrunk, *bands[count:]][::-1]
 
     # ---- places in time

@@ -24,7 +24,7 @@ import numpy as np
 
 from wavefilt.arrays import Array, Floats, Mask
 from wavefilt.errors import OptionError
-from wavefilt.thresholding.local_shrinkage import REACH, Grid
+from wavefilt.thresholding.local import REACH, Grid
 from wavefilt.wavelets.dual_tree import DualTree, Trees, as_dual_tree, deepest, magnitude_quantile, noise
 from wavefilt.wavelets.filters import WaveletLike
 
@@ -32,7 +32,7 @@ from .base import Analysis, Band, Refusal, Shape, Transform
 
 if TYPE_CHECKING:
     from wavefilt.options import Options
-    from wavefilt.statistics.interface import Statistics
+    from wavefilt.statistics.reference import Statistics
 
 SHARE = 0.3
 """The quantile of magnitudes from which the noise is estimated: signal raises it less than the median."""

@@ -23,8 +23,7 @@ import numpy as np
 from wavefilt.arrays import Array, Mask
 from wavefilt.errors import OptionError
 from wavefilt.threads import parallel
-from wavefilt.thresholding.bivariate import Bivariate
-from wavefilt.thresholding.local_shrinkage import Local
+from wavefilt.thresholding.local import Bivariate, Local
 from wavefilt.wavelets.boundary import extended
 from wavefilt.wavelets.filters import WaveletLike
 

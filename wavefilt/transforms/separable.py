@@ -18,7 +18,7 @@ import numpy as np
 import pywt
 
 from wavefilt.arrays import Array, Mask
-from wavefilt.thresholding.local_shrinkage import REACH, Grid, details_first, low_pass_lag
+from wavefilt.thresholding.local import REACH, Grid, details_first, low_pass_lag
 from wavefilt.wavelets import boundary
 from wavefilt.wavelets.boundary import ROUND, extended, modwt_kept, modwt_needed
 from wavefilt.wavelets.filters import detail_length, detail_lengths
@@ -173,7 +173,7 @@ class MaximalOverlapTransform(DecimatedTransform):
 
     def refusals(self, options: Options) -> Iterable[Refusal]:
         yield from super().refusals(options)
-        yield "rule", options.rule.blocks is not None, ": it shrinks blocks of `transform` 'dwt'"
+        yield "rule", options.rule.blocks, ": it shrinks blocks of `transform` 'dwt'"
 
     def deepest(self, shape: Shape, filters: Any) -> int:
         """Return log2 of the length: above, the taps would lie more than half of the samples apart."""

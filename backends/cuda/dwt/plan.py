@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
+from wavefilt.backends.cuda import local_shrinkage
 from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.plan import ALONE, KEPT, Alone, Beside, GridsOf, Place, Plan, Shape, Shrinking
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Kernel, Stream
 from wavefilt.backends.cuda.runtime.target import cuda
 from wavefilt.backends.cuda.statistics.layout import DetailLayout
 
-from . import local_shrinkage, one_block
-from .forward import extensions, forward
-from .inverse import inverse
+from . import one_block
+from .kernels import Bands, Extent, Rows, Unchanged, extensions, forward, inverse
 from .tiling import Filter, FusedLevels, at_once, forward_tiling, grid, inverse_tiling, launches, suited_tile, up4
 
-MOST_TAPS_SEARCHED = 64
+PADDED_INVERSE = True
+"""Whether ``padding`` pads the tiles of the inverse too: two fewer conflicts in eight accesses, but more addresses."""
 
 
 class DwtPlan(Plan):
@@ -31,9 +32,8 @@ class DwtPlan(Plan):
         ((lo, hi, rec_lo, rec_hi),), (mode,) = shape.filters, shape.modes
         f = Filter(len(lo), mode == "periodization")
         super().__init__(shape, options.suited(f.taps, shape.dtype, shape.rows, shape.samples))
-        self._divided = bool(options.tile or options.fastmath)  # as it was asked for
-        self._threads = options.threads  # of a block that shrinks bands together, whose tiles are other ones
-        tile, threads = self.options.tile_for(shape.dtype), self.options.threads
+        self._asked = options
+        tile, build = self.options.tile_for(shape.dtype), self.build
         one = at_once(f, shape.level, tile, np.dtype(shape.dtype).itemsize, shape.rows * shape.samples)
         self.fused = [shape.level] if one else launches(f, shape.level, tile)
         self.firsts = [sum(self.fused[:i]) for i in range(len(self.fused))]
@@ -50,7 +50,6 @@ class DwtPlan(Plan):
         self.layout = DetailLayout(self.details, bands, lists=end, listed=shape.level)
         # approximations near their median follow one another: no block has room to list them
         self.all_counted = DetailLayout(self.details, [*bands, coarsest], lists=end, listed=shape.level)
-        self._nothing = self.buffer("nothing", 1, np.int64)  # where a kernel wants an array and has no use for it
         self._approximations = list[DeviceArray]()
         self._compiled_for, self._tiles, self._where, tables = [], [], [], []
         for first, levels in zip(self.firsts, self.fused, strict=True):
@@ -59,8 +58,10 @@ class DwtPlan(Plan):
             ahead, back = forward_tiling(f, own_tile, levels), inverse_tiling(f, own_tile, levels)
             own = [self.lengths[first + i] - (ahead.gap(n) >> i) for i in range(levels)]
             tables.append(extensions(f, mode, own))
-            constants = f.periodized, shape.dtype, levels, own_tile, threads
-            self._compiled_for.append((FusedLevels(lo, hi, *constants), FusedLevels(rec_lo, rec_hi, *constants)))
+            analysis = FusedLevels(lo, hi, f.periodized, build, levels, own_tile)
+            back_build = build._replace(padding=build.padding and PADDED_INVERSE)
+            synthesis = FusedLevels(rec_lo, rec_hi, f.periodized, back_build, levels, own_tile)
+            self._compiled_for.append((analysis, synthesis))
             self._tiles.append((ahead.interior(n), back.interior(n)))
             offsets, pitches, _, _ = zip(*bands[first:last], strict=True)
             self._where.append((offsets, pitches))  # of each launch's details
@@ -69,39 +70,37 @@ class DwtPlan(Plan):
                 self._approximations.append(buffer)
         self._approximations.append(self._coarsest(self.details))
         self._table = cuda.to_device(np.concatenate(tables))
-        if f.taps <= MOST_TAPS_SEARCHED:  # the forward kernel has room in shared memory for a search
-            self.high_pass = cuda.to_device(np.array(hi[::-1], shape.dtype))
 
     def alone(self, rule: str, sigma_of: str, function: str) -> Alone | None:
         medians = self.shape.level if sigma_of == "level" else 1
-        threads = None if self._divided else one_block.threads_for(self.shape, self.lengths, medians)
+        threads = None if self._asked.tile else one_block.threads_for(self.shape, self.lengths, medians, self._asked)
         if threads is None:
             return None
-        return one_block.OneBlock(self.shape, self.lengths, threads, rule, sigma_of, function).launch
+        build = self.build._replace(threads=threads)
+        return one_block.OneBlock(self.shape, self.lengths, build, self._asked.few, rule, sigma_of, function).launch
 
-    def forward_kernel(self, i: int, searching: bool = False, centred: bool = False) -> Kernel:
-        """The kernel of the i-th launch of `forward`."""
-        return forward(self._compiled_for[i][0], self.options.fastmath, searching, centred)
+    def forward_kernel(self, i: int, centred: bool = False) -> Kernel:
+        """Return the kernel of the i-th launch of `forward`."""
+        return forward(self._compiled_for[i][0], centred)
 
     def inverse_kernel(self, i: int, function: str, centred: bool = False) -> Kernel:
-        """The kernel of the i-th launch of `inverse`, counted from the finest levels."""
-        return inverse(self._compiled_for[i][1], function, self.options.fastmath, centred)
+        """Return the kernel of the i-th launch of `inverse`, counted from the finest levels."""
+        return inverse(self._compiled_for[i][1], function, centred)
 
-    def _samples(self, i: int, flat: DeviceArray) -> tuple[DeviceArray, int, bool]:
-        """What the i-th launch reads or, of `inverse`, writes: the array, elements from row to row, if aligned."""
+    def _rows(self, i: int, flat: DeviceArray) -> Rows:
+        """Return the rows that the i-th launch reads or, of `inverse`, writes."""
         n = self.lengths[self.firsts[i]]
-        return (self._approximations[i - 1], up4(n), True) if i else (flat, n, self.aligned(flat))
+        return Rows(self._approximations[i - 1], up4(n), True) if i else Rows(flat, n, self.aligned(flat))
+
+    def _extent(self, i: int, tiles: int) -> Extent:
+        first = self.firsts[i]
+        return Extent(first, self.lengths[first], self.shape.rows, tiles)
 
     def forward_launch(self, i: int, x: DeviceArray, stream: Stream, beside: Beside = ALONE) -> None:
-        first, rows, tiles = self.firsts[i], self.shape.rows, self._tiles[i][0]
-        search = None if i else beside.search
-        searched = (self._nothing, self._nothing, self.details) if search is None else search.on_the_way
-        where, ends = (self.details, *self._where[i]), self.layout.lists
-        means = None if i else beside.means
-        kernel = self.forward_kernel(i, search is not None, means is not None)
-        launch = kernel[grid(tiles + 1, rows), self.options.threads, stream]
-        levels = self._approximations[i], self._table, first, self.lengths[first], rows, tiles
-        launch(*self._samples(i, x), *where, *levels, *searched, ends, self.details if means is None else means)
+        tiles, means = self._tiles[i][0], None if i else beside.means
+        launch = self.forward_kernel(i, means is not None)[grid(tiles + 1, self.shape.rows), self.build.threads, stream]
+        bands = Bands(self.details, *self._where[i], self._approximations[i])
+        launch(self._rows(i, x), bands, self._extent(i, tiles), self._table, self.details if means is None else means)
 
     def approximation(self) -> Place:
         offset, pitch, length, rows = self.all_counted.bands[-1]
@@ -114,23 +113,28 @@ class DwtPlan(Plan):
 
     def shrunk_together(self, grids: GridsOf, thresholds: DeviceArray, stream: Stream) -> Shrinking:
         s, target, bands = self.shape, self.buffer("shrunk", self.details.size), self.all_counted.bands
-        for one in local_shrinkage.launches(grids(), s.dtype, self._threads, s.rows):
+        build = self.build._replace(threads=self._asked.threads)  # its tiles are other ones
+        for one in local_shrinkage.launches(grids(), build, s.rows, self.options.local):
             begins, pitches, counts, _ = zip(*(bands[i] for i in one.bands), strict=True)
-            launch = local_shrinkage.shrinking(one.tile)[grid(one.tiles, s.rows), self._threads, stream]
-            launch(self.details, target, begins, pitches, counts, thresholds, one.first, s.rows)
+            launch = local_shrinkage.shrinking(one.tile)[grid(one.tiles, s.rows), build.threads, stream]
+            places = local_shrinkage.Places(begins, pitches, counts)
+            launch(self.details, target, places, thresholds, one.first, s.rows)
         return Shrinking(details=target, approximation=self._coarsest(target))
 
     def inverse_launch(self, i: int, y: DeviceArray, stream: Stream, by: Shrinking = KEPT) -> None:
-        first, rows, tiles = self.firsts[i], self.shape.rows, self._tiles[i][1]
-        target = self._samples(i, y)
+        rows, tiles, target = self.shape.rows, self._tiles[i][1], self._rows(i, y)
         details, thresholds = (self.details if array is None else array for array in (by.details, by.thresholds))
-        x, live, flags = by.source or (target[0], self.flags, self.flags)
+        x, live, flags = by.source or (target.array, self.flags, self.flags)
         means = None if i else by.means
-        kernel = self.inverse_kernel(i, by.function, means is not None)
-        launch = kernel[grid(tiles + 1, rows), self.options.threads, stream]
+        launch = self.inverse_kernel(i, by.function, means is not None)[
+            grid(tiles + 1, rows), self.build.threads, stream
+        ]
         coarser = self._approximations[i]
         if by.approximation is not None and i == self.launches - 1:
             coarser = by.approximation
-        where, sizes = (coarser, details, *self._where[i]), (self.lengths[first], rows, tiles)
-        copies = i == 0 and by.source is not None
-        launch(*where, thresholds, first, *target, *sizes, flags, x, live, copies, details if means is None else means)
+        bands, unchanged = (
+            Bands(details, *self._where[i], coarser),
+            Unchanged(x, live, i == 0 and by.source is not None),
+        )
+        extent = self._extent(i, tiles)
+        launch(bands, thresholds, target, extent, unchanged, details if means is None else means, flags)

@@ -9,9 +9,10 @@ is a boundary block with nothing cut out. Lengths below are in samples of a laun
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
+from wavefilt.backends.cuda.runtime.interfaces import Build
 from wavefilt.backends.cuda.runtime.taps import Tap, numbered
 from wavefilt.wavelets.boundary import first_input
 from wavefilt.wavelets.filters import detail_length
@@ -26,7 +27,7 @@ With 16 Mi samples one launch takes 0.94 of the time of two, with 64 Mi 1.01 to 
 MANY_ROWS = 528
 """Rows that fill an H200 if each takes a block as large as for a whole tile."""
 UNFINISHED, NOT_FINITE, FLAGS = range(3)
-"""What kernels report: a search that needs more passes (all else is then void); NaN, infinity, a panel's dead trace."""
+"""Flags of kernels: a search that needs more passes (the rest is then void); NaN, infinity, a section's dead trace."""
 ROWS = 1 << 15  # rows along the second axis of a grid, which CUDA limits to 65535; the rest go along the third
 
 
@@ -42,7 +43,7 @@ def grid(blocks: int, rows: int) -> tuple[int, int, int]:
 
 @dataclass(frozen=True)
 class Filter:
-    """What a filter of this many taps reaches in forward and inverse direction, periodized or not.
+    """The reach of a filter with ``taps`` taps in forward and inverse direction, periodized or not.
 
     Coefficient o sees samples 2o - lead to 2o + 1 + lag; the sample pair p sees coefficients p - low to p + high.
     """
@@ -81,15 +82,14 @@ class Filter:
 
 @dataclass(frozen=True)
 class FusedLevels:
-    """What the kernels of a launch of so many ``levels`` are compiled for; the taps are those of its direction."""
+    """The constants of the kernels of a launch of ``levels``, with the taps of its direction."""
 
     lo: tuple[float, ...]
     hi: tuple[float, ...]
     periodized: bool
-    dtype: str
+    build: Build
     levels: int
     tile: int
-    threads: int
 
     @cached_property
     def filter(self) -> Filter:
@@ -97,22 +97,21 @@ class FusedLevels:
 
     @cached_property
     def numbered(self) -> tuple[tuple[Tap, ...], ...]:
-        """Both filters with their taps numbered."""
+        """Both filters, with numbered taps."""
         return numbered(self.lo, self.hi)
 
     @property
-    def structure(self) -> FusedLevels:
-        """The same for all filters of this length."""
-        nothing = (0.0,) * self.filter.taps
-        return replace(self, lo=nothing, hi=nothing)
+    def structure(self) -> tuple[int, bool, int, int]:
+        """The constants that all filters of this length share."""
+        return self.filter.taps, self.periodized, self.levels, self.tile
 
 
 @dataclass(frozen=True)
 class Tiling:
     """Sizes that a kernel of ``levels`` fused levels has compiled in; see the module's docstring.
 
-    ``left`` is what the boundary block keeps at the left end, ``seam`` and ``margin`` where it joins the two ends and
-    what it drops there, ``reserve`` what it must have beyond the interior tiles; all in units.
+    The boundary block keeps ``left`` units at the left end, joins the two ends at ``seam`` and drops ``margin`` there;
+    ``right`` units beyond the interior tiles are left to it.
     """
 
     tile: int
@@ -124,22 +123,22 @@ class Tiling:
 
     @property
     def capacity(self) -> int:
-        """Longest row a boundary block meets."""
+        """The longest row of a boundary block."""
         return self.tile + (self.left + self.margin + self.right << self.levels)
 
     def interior(self, n: int) -> int:
-        """Interior tiles of a row of n samples."""
+        """Return the interior tiles of a row of n samples."""
         return max(n - (self.left + self.right << self.levels), 0) // self.tile
 
     def gap(self, n: int) -> int:
-        """Samples of the row that the boundary block's row lacks."""
+        """Return the samples of the row that are not in the boundary block's row."""
         tiles = self.interior(n)
         return tiles * self.tile - (self.margin << self.levels) if tiles else 0
 
 
 def forward_tiling(f: Filter, tile: int, levels: int) -> Tiling:
     left = max(up4(f.lead), 4)
-    right = up4(max(f.lag, f.taps // 2))  # extension at the right end reaches back by as many taps, a level finer
+    right = up4(max(f.lag, f.taps // 2))  # the extension at the right end reaches back by the taps, a level finer
     return Tiling(tile, levels, left, left + up4(f.lag), up4(f.lag) + up4(f.lead), right)
 
 
@@ -149,7 +148,7 @@ def inverse_tiling(f: Filter, tile: int, levels: int) -> Tiling:
 
 
 def launches(f: Filter, level: int, tile: int, most: int = MOST_LEVELS) -> list[int]:
-    """Levels fused by each launch, finest first: fewer for long filters, whose ends would outgrow the tile."""
+    """Return the levels of each launch, finest first: fewer for long filters, whose ends would outgrow the tile."""
     fused = 1
     while fused < most and tile >> fused + 1 >= 4 and _overlap(f, tile, fused + 1) <= tile // 2:
         fused += 1
@@ -158,14 +157,14 @@ def launches(f: Filter, level: int, tile: int, most: int = MOST_LEVELS) -> list[
 
 
 def suited_tile(f: Filter, tile: int, levels: int, n: int, rows: int) -> int:
-    """A quarter of a tile where that holds each of many rows of n samples, so that more blocks run at a time."""
+    """Return the tile, or a quarter of it if that holds each of many rows of n samples, so that more blocks run."""
     small = tile // 4
     cut = forward_tiling(f, small, levels), inverse_tiling(f, small, levels)
     return small if rows >= MANY_ROWS and small % (4 << levels) == 0 and not any(c.interior(n) for c in cut) else tile
 
 
 def at_once(f: Filter, level: int, tile: int, itemsize: int, samples: int) -> bool:
-    """Whether one launch does all levels, which are one more than usual, of so many samples in all rows."""
+    """Return whether one launch computes all levels, one more than usual, of ``samples`` in all rows."""
     if level != MOST_LEVELS + 1 or tile >> level < 4 or samples > FEW_SAMPLES:
         return False
     overlap = _overlap(f, tile, level)

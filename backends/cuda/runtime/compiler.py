@@ -1,33 +1,58 @@
-"""How kernels are compiled, several at once where it is known which will be launched.
+"""The adapter of numba-cuda: how kernels are compiled, linked for a GPU, and kept on disk.
 
-They are kept on disk, where the first call of a later process finds them.
+No other module uses private interfaces of numba-cuda. Those used here are checked when this is imported (`_probe`):
+
+* `CUDADispatcher` (`compile`, `overloads`, `add_overload`, `targetoptions`, `typeof_pyval`), to compile and
+  launch kernels that come from the cache on disk, and to note launches without making them
+* `_Kernel` (`bind`, `_codelibrary`, `_reduce_states`, `_rebuild`), to keep kernels on disk: the cache of numba-cuda
+  tells closures apart by pickling them, and processes that write to it at once mix up its files
+* `CUDACodeLibrary` (`llvm_strs`, `get_ltoir`, `_cubin_cache`, `_ensure_cc`), to fill in the taps of a filter and to
+  link with options for fast math, which numba-cuda does not pass on; `get_asm_str`, whose PTX is only searched for
+  functions that no kernel here calls, and takes a second
+* `global_compiler_lock`: two threads that launch a kernel for the first time break numba-cuda
+* `Module._finalizer`: a kernel that ran on several GPUs is unloaded several times, which corrupts the heap
+
+LLVM IR is edited in two places, and the replacements are counted: `taps.filled`, and `_not_negative`.
 """
 
 from __future__ import annotations
 
+import atexit
+import hashlib
+import pickle
+import re
+import sys
 import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from functools import partial
+from functools import cache, partial
+from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from wavefilt import stages
-from wavefilt.backends.front_end import quick
+from wavefilt._version import __version__
+from wavefilt.backends import kernel_files
+from wavefilt.errors import BackendUnavailable
 from wavefilt.threads import available_cpus
 
-from .index_ranges import not_negative
-from .interfaces import Kernel
+from .interfaces import Build, Kernel
 from .taps import filled
 from .target import SIMULATED, cuda
 
 if TYPE_CHECKING:
-    from numba.cuda.codegen import JITCUDACodegen
     from numba.types import Type
 
 Types: TypeAlias = "tuple[Type, ...]"
 Launch: TypeAlias = "tuple[Any, Types]"
-"""numba's dispatcher of a kernel, and the types of the arguments."""
+"""The dispatcher of a kernel, and the types of the arguments."""
+Capability: TypeAlias = "tuple[int, int]"
+PACKAGE = Path(__file__).parents[1]
+FAST_MATH = {"afn", "arcp", "contract", "nsz", "reassoc"}
+"""Flags of LLVM for fast math: all but those by which it may assume that there is no NaN and no infinity."""
+FAST_LINK = ("-ftz=1", "-prec-div=0", "-prec-sqrt=0", "-fma=1")
+"""The linker generates the machine code, and numba-cuda gives its options for fast math to the compiler alone."""
 
 
 class _Noted(threading.local):
@@ -39,7 +64,7 @@ _noted = _Noted()
 
 @contextmanager
 def noting() -> Iterator[list[Launch]]:
-    """The launches of this thread, each once, which are not made until this ends."""
+    """Collect the launches of this thread, each once, instead of making them."""
     before, _noted.launches = _noted.launches, []
     try:
         yield _noted.launches
@@ -48,42 +73,60 @@ def noting() -> Iterator[list[Launch]]:
 
 
 def kernel(
+    build: Build,
     *constants: Hashable,
     taps: Sequence[float] = (),
     registers: int | None = None,
-    since: tuple[int, int] = (8, 0),
-    fastmath: bool = False,
+    since: Capability = (8, 0),
 ) -> Callable[[Callable[..., Any]], Kernel]:
-    """Decorator of a kernel that is a closure over ``constants``, with at most so many registers a thread.
+    """Decorator of a kernel, a closure over ``build`` and other ``constants``, with at most ``registers`` a thread.
 
-    GPUs below the compute capability ``since`` have no such limit: code for them would spill. ``taps`` are those that
-    the kernel takes from `taps.numbered`: for others numba need not run again. The cache of numba would tell closures
-    apart by pickling them, and finds those of this process alone.
+    GPUs below the compute capability ``since`` have no such limit: code for them would spill. ``taps`` are the taps
+    of `taps.numbered` in the kernel: numba need not run again for others.
     """
     if SIMULATED:
         return cuda.jit  # type: ignore[no-any-return]
 
     def compiled(function: Callable[..., Any]) -> Kernel:
-        dispatcher = _Dispatcher(function, cuda.jit(fastmath=fastmath)(function).targetoptions)
-        own = constants, registers, fastmath
-        dispatcher.compile = _Compiler(dispatcher, tuple(map(float, taps)), (registers, since), own)
+        options = cuda.jit(fastmath=FAST_MATH if build.fastmath else False)(function).targetoptions
+        dispatcher = _Dispatcher(function, options)
+        own = build, constants, registers
+        dispatcher.compile = _Compiler(dispatcher, tuple(map(float, taps)), (registers, since), own, build.fastmath)
         return dispatcher
 
     return compiled
 
 
-if not SIMULATED:
-    from cuda.bindings import driver as binding
-    from numba.cuda.codegen import CUDACodeLibrary
-    from numba.cuda.core import sigutils, targetconfig
-    from numba.cuda.core.compiler_lock import global_compiler_lock
-    from numba.cuda.cudadrv.driver import driver
-    from numba.cuda.dispatcher import CUDADispatcher, _Kernel
+def _probe() -> None:
+    """Raise AttributeError if numba-cuda lacks what is used here."""
+    for owner, names in (
+        (CUDADispatcher, "compile add_overload typeof_pyval"),
+        (_Kernel, "bind _reduce_states _rebuild"),
+        (CUDACodeLibrary, "llvm_strs get_ltoir get_cubin get_asm_str _ensure_cc get_cufunc"),
+    ):
+        for name in names.split():
+            getattr(owner, name)
 
-    from .stored import Cache, Released
+
+if not SIMULATED:
+    try:
+        from cuda.bindings import driver as binding
+        from cuda.bindings import nvjitlink
+        from cuda.core import ObjectCode
+        from numba.cuda.codegen import CUDACodeLibrary
+        from numba.cuda.core.compiler_lock import global_compiler_lock
+        from numba.cuda.cudadrv.driver import driver
+        from numba.cuda.dispatcher import CUDADispatcher, _Kernel
+
+        _probe()
+    except (ImportError, AttributeError) as error:
+        raise BackendUnavailable(
+            f"backend 'cuda': numba-cuda {version('numba-cuda')} differs from the tested versions ({error}); "
+            "install a version from the requirements of wavefilt"
+        ) from error
 
     class _Dispatcher(CUDADispatcher):  # type: ignore[misc]  # numba has no types
-        """numba's, whose launches can be noted."""
+        """The dispatcher of numba-cuda, whose launches can be noted and may have dynamic shared memory."""
 
         def __getitem__(self, configuration: tuple[Any, ...]) -> Callable[..., None]:
             launches, launch = _noted.launches, super().__getitem__(configuration)
@@ -102,9 +145,9 @@ if not SIMULATED:
             launch(*arguments)
 
     def allow(dispatcher: CUDADispatcher, types: Types, size: int) -> None:
-        """Let the blocks of a kernel have so many bytes of shared memory, more than the 48 KiB that all may have.
+        """Let the blocks of a kernel have ``size`` bytes of shared memory, more than the 48 KiB that all may have.
 
-        And no less than before, which launches that are recorded may need.
+        The limit is never lowered, since recorded launches may need it.
         """
         function = dispatcher.compile(types)._codelibrary.get_cufunc()
         place = types, function.device.id
@@ -113,37 +156,62 @@ if not SIMULATED:
             driver.cuKernelSetAttribute(kind, size, function.handle, function.device.id)
             dispatcher.compile.room[place] = size
 
+    def linked(library: CUDACodeLibrary, capability: tuple[Any, ...], registers: int | None, fast: bool) -> bytes:
+        """Return the machine code of a kernel."""
+        return _link(library, capability, registers, fast, "cubin")
+
+    def ptx_of(library: CUDACodeLibrary, capability: tuple[Any, ...], registers: int | None, fast: bool) -> str:
+        """Return the assembly that the linker makes of a kernel."""
+        return _link(library, capability, registers, fast, "ptx").decode().strip("\0")
+
+    def _link(library: Any, capability: tuple[Any, ...], registers: int | None, fast: bool, form: str) -> bytes:
+        options = ["-arch=sm_{}{}{}".format(*capability), "-lto", *(FAST_LINK if fast else ())]
+        options += [f"-maxrregcount={registers}"] if registers else []
+        options += ["-ptx"] if form == "ptx" else []
+        code = library.get_ltoir(capability)
+        linker = nvjitlink.create(len(options), options)
+        try:
+            nvjitlink.add_data(linker, nvjitlink.InputType.LTOIR, code, len(code), "kernel")
+            nvjitlink.complete(linker)
+            size, get = (getattr(nvjitlink, f"get_linked_{form}{suffix}") for suffix in ("_size", ""))
+            found = bytearray(size(linker))
+            get(linker, found)
+        finally:
+            nvjitlink.destroy(linker)
+        return bytes(found)
+
     class _Compiler:
-        """What numba's dispatcher of a kernel calls for types of arguments that are new to it."""
+        """Compile a kernel for types of arguments; a dispatcher calls this for types that are new to it."""
 
         def __init__(
             self,
             dispatcher: CUDADispatcher,
             taps: tuple[float, ...],
-            registers: tuple[int | None, tuple[int, int]],
+            registers: tuple[int | None, Capability],
             constants: Hashable,
+            fast: bool,
         ) -> None:
-            self._dispatcher, self._taps, self._registers = dispatcher, taps, registers
+            self._dispatcher, self._taps, self._registers, self.fast = dispatcher, taps, registers, fast
             self.room: dict[tuple[Types, int], int] = {}
             """Bytes of shared memory that blocks may have, by types and GPU."""
-            self._released = Released(dispatcher.py_func, constants, len(taps))
-            self._binaries = Cache(dispatcher.py_func, (constants, taps))
-            self._sources = Cache(dispatcher.py_func, constants) if taps else None
+            self._binaries = _Cache(dispatcher.py_func, (constants, taps))
+            self._sources = _Cache(dispatcher.py_func, constants) if taps else None
 
-        def __call__(self, signature: Types) -> _Kernel:
-            """The kernel for these types, ready to be launched on the current GPU."""
-            types, _ = sigutils.normalize_signature(signature)
-            with global_compiler_lock:  # until it is bound: two threads that launch it for the first time break numba
+        def __call__(self, signature: Any) -> _Kernel:
+            """Return the kernel for these types, ready to be launched on the current GPU."""
+            types = tuple(getattr(signature, "args", signature))
+            with global_compiler_lock:
                 if not self.ready(types):
                     with stages.stage(stages.COMPILING):
-                        self.keep(types, self.code(types))
+                        code = self.code(types)
+                        self.keep(types, code, self.machine_code(code))
             return self._dispatcher.overloads[types]
 
         def ready(self, types: Types) -> bool:
-            """Whether it is there for these types, or was found on disk."""
+            """Return whether the kernel was compiled for these types, or was found on disk."""
             if types in self._dispatcher.overloads:
                 return True
-            found = self._binaries.load(types, self._codegen())
+            found = self._binaries.load(types)
             with suppress(Exception):  # the driver takes it no more
                 if found:
                     found.bind()
@@ -151,54 +219,65 @@ if not SIMULATED:
                     return True
             return False
 
-        def keep(self, types: Types, kernel: _Kernel) -> None:
-            """Make the kernel ready, and keep it on disk."""
+        def keep(self, types: Types, kernel: _Kernel, code: bytes | None) -> None:
+            """Make the kernel with this machine code ready, and keep it on disk."""
+            library = kernel._codelibrary
+            if code is not None:
+                library._cubin_cache[library._ensure_cc(None)] = ObjectCode.from_cubin(code)
             kernel.bind()
             self._dispatcher.add_overload(kernel, types)
-            self._binaries.save(types, self._codegen(), kernel)
+            self._binaries.save(types, kernel)
 
-        @property
-        def taps(self) -> int:
-            """How many the kernel has; 0 for one that all filters share."""
-            return len(self._taps)
+        def machine_code(self, kernel: _Kernel) -> bytes | None:
+            """Return the machine code for the current GPU; None where only numba-cuda can link."""
+            library = kernel._codelibrary
+            if not library._lto:
+                return None
+            capability = library._ensure_cc(None)
+            return linked(library, capability, self.limit(capability[:2]), self.fast)
 
-        def _codegen(self) -> JITCUDACodegen:
-            return self._dispatcher.targetctx.codegen()
-
-        def limit(self, capability: tuple[int, int]) -> int | None:
-            """Registers for a thread on GPUs of a compute capability."""
+        def limit(self, capability: Capability) -> int | None:
+            """Return the most registers of a thread on GPUs of a compute capability."""
             registers, since = self._registers
             return registers if capability >= since else None
 
         def code(self, types: Types) -> _Kernel:
-            """The kernel as LLVM IR, which no GPU is needed for once its compute capability is known."""
-            limit = self.limit(cuda.get_current_device().compute_capability)
-            kernel = self._sources and self._sources.load(types, self._codegen())
-            kernel = kernel or self._released.load(types)
+            """Return the kernel as LLVM IR; no GPU is needed once its compute capability is known."""
+            kernel = self._sources and self._sources.load(types)
             if not kernel:
                 kernel = self._by_numba(types)
                 if self._sources:
-                    self._sources.save(types, self._codegen(), kernel)
+                    self._sources.save(types, kernel)
             library = kernel._codelibrary
-            library._max_registers = limit
-            library._llvm_strs = [not_negative(filled(code, self._taps)) for code in library.llvm_strs]
+            library._max_registers = self.limit(cuda.get_current_device().compute_capability)
+            library._llvm_strs = _not_negative(filled(library.llvm_strs, self._taps))
             return kernel
 
-        def release(self, types: Types) -> tuple[str, dict[str, Any]]:
-            """The kernel for `stored.Released`, and its name there, as it is before the taps are known."""
-            return self._released.packed(types, self._by_numba(types))
-
         def _by_numba(self, types: Types) -> _Kernel:
-            """The kernel as numba makes it, with placeholders instead of taps.
-
-            And without PTX, which is searched for names of functions that no kernel here calls.
-            """
-            with quick(targetconfig, (CUDACodeLibrary, "get_asm_str", lambda library, cc=None: "")):
+            """Compile the kernel with placeholders instead of taps."""
+            own = CUDACodeLibrary.get_asm_str
+            CUDACodeLibrary.get_asm_str = lambda library, cc=None: ""
+            try:
                 return _Kernel(self._dispatcher.py_func, types, **self._dispatcher.targetoptions)
+            finally:
+                CUDACodeLibrary.get_asm_str = own
+
+    def _unload_once() -> None:
+        """Let each kernel be unloaded once at exit."""
+        own, seen = cuda.cudadrv.driver.driver, set[Any]()
+        if not own.is_initialized or own.initialization_error:
+            return
+        for gpu in cuda.gpus:
+            modules = gpu.primary_context.modules if gpu.primary_context else {}
+            for handle in seen & modules.keys():
+                modules[handle]._finalizer.detach()
+            seen |= modules.keys()
+
+    atexit.register(_unload_once)  # runs before what numba registered
 
 
 def together(launches: Sequence[Launch]) -> None:
-    """Make the kernels of some launches ready: numba compiles one after the other, what comes after it runs beside."""
+    """Make the kernels of some launches ready; numba compiles one at a time, and the linker works beside it."""
     if SIMULATED:
         return
     with global_compiler_lock:
@@ -208,9 +287,68 @@ def together(launches: Sequence[Launch]) -> None:
         with stages.stage(stages.COMPILING), ThreadPoolExecutor(min(available_cpus(), len(missing))) as threads:
             begun = []
             for kernel, types in missing:
-                code = kernel.compile.code(types)
+                code, library = kernel.compile.code(types), None
                 library = code._codelibrary
-                begun.append((kernel, types, code, threads.submit(library.get_cubin, library._ensure_cc(None))))
-            for kernel, types, code, future in begun:
-                future.result()
-                kernel.compile.keep(types, code)
+                capability = library._ensure_cc(None)
+                limit = kernel.compile.limit(capability[:2])
+                work = threads.submit(linked, library, capability, limit, kernel.compile.fast) if library._lto else None
+                begun.append((kernel, types, code, work))
+            for kernel, types, code, work in begun:
+                kernel.compile.keep(types, code, None if work is None else work.result())
+
+
+_RANGES = {"tid": (9001, "i32 0, i32 1024"), "ctaid": (9002, "i32 0, i32 2147483647")}
+"""Metadata of LLVM: its number, above those of numba, the least value and the end of them."""
+_PLACE = re.compile(r'call i32 @"llvm\.nvvm\.read\.ptx\.sreg\.(tid|ctaid)\.[xyz]"\(\)')
+
+
+def _not_negative(codes: Sequence[str]) -> list[str]:
+    """Return LLVM IR that says that places of threads and blocks are not negative, which numba does not.
+
+    An index that may be negative counts from the end of an array, so that every access would compute two addresses and
+    choose one: up to 30 % more instructions, and spills in seven kernels for sm_90. Raises RuntimeError if no place is
+    read, as if numba-cuda wrote it in another way.
+    """
+    found, total = [], 0
+    for code in codes:
+        text, count = _PLACE.subn(lambda place: f"{place[0]}, !range !{_RANGES[place[1]][0]}", code)
+        found.append(text + "".join(f"!{n} = !{{ {values} }}\n" for n, values in _RANGES.values()) if count else code)
+        total += count
+    if not total:
+        raise RuntimeError("numba-cuda reads the place of a thread in another way than the tested versions")
+    return found
+
+
+@cache
+def _made_by() -> tuple[str, ...]:
+    """Return the versions and a digest of all sources here: kernels are closures over functions of several files."""
+    text = hashlib.sha256(__version__.encode())
+    for path in sorted(PACKAGE.rglob("*.py")):
+        with suppress(OSError):  # an installation without sources does not change
+            text.update(path.read_bytes())
+    return version("numba-cuda"), text.hexdigest(), str(sys.version_info[:2])
+
+
+class _Cache:
+    """Kernels that were compiled on this machine: machine code, or LLVM IR alone, in a file each."""
+
+    def __init__(self, function: Callable[..., Any], constants: Hashable) -> None:
+        line = function.__code__.co_firstlineno
+        self._name = function.__name__
+        self._depends = f"{function.__module__}.{function.__qualname__}:{line} {constants!r} {_made_by()}"
+
+    def _file(self, types: Types) -> str:
+        text = f"{self._depends} {types} {cuda.get_current_device().compute_capability}"
+        return f"{self._name}-{hashlib.sha256(text.encode()).hexdigest()}.kernel"
+
+    def load(self, types: Types) -> Any:
+        """Return the kernel; None if there is none."""
+        with suppress(Exception):  # numba-cuda has changed
+            packed = kernel_files.read(self._file(types), kernel_files.folders(PACKAGE))
+            return packed and _Kernel._rebuild(**pickle.loads(packed))
+        return None
+
+    def save(self, types: Types, kernel: Any) -> None:
+        """Keep the kernel on disk if possible."""
+        with suppress(Exception), kernel_files.writable(PACKAGE) as folder:
+            kernel_files.write(self._file(types), folder, cuda.serialize.dumps(kernel._reduce_states()))

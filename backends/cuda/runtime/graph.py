@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from ctypes import POINTER, addressof, c_char, c_uint64, c_void_p, cast, memmove
 from functools import cache, partial
@@ -65,7 +66,7 @@ def capturing(number: int) -> bool:
 
 @cache
 def repoints() -> bool:
-    """Whether the driver tells the sizes of a kernel's parameters, without which a `Graph` keeps its arrays."""
+    """Return whether the driver reports the sizes of a kernel's parameters; otherwise a `Graph` keeps its arrays."""
     if SIMULATED:
         return False
     from cuda.bindings import driver
@@ -82,25 +83,25 @@ def stand_in(which: int, size: int, dtype: DTypeLike, aligned: bool) -> DeviceAr
 
 
 class Graph:
-    """What ``work(stream)`` launches, ready to be launched again on any stream, by one thread at a time.
+    """The launches of ``work(stream)``, recorded to be launched again on any stream, by one thread at a time.
 
     Where ``work`` takes `stand_in` arrays, every launch names the addresses to be used instead: they are written to the
-    kernel nodes that hold them (`cuGraphExecKernelNodeSetParams`), 1 µs each, which leaves alone what was launched
-    before. Raises DriverError where the driver refuses, as it does a copy between such arrays.
+    kernel nodes that hold them (`cuGraphExecKernelNodeSetParams`), 1 µs each; earlier launches
+    are not affected. Raises DriverError where the driver refuses, as it does a copy between such arrays.
     """
 
     def __init__(self, work: Callable[[Stream], None], addresses: tuple[int, ...] = ()) -> None:
-        """``addresses`` are those of the stand-ins in ``work``."""
+        """Record ``work``; ``addresses`` are the addresses of its stand-ins."""
         from cuda.bindings import driver
 
-        self._driver, self._graph, self._executable = driver, None, None
-        on = stream()
+        self._driver, on = driver, stream()
         # any other mode is ended by memory that the garbage collector frees meanwhile in this thread
         checked(driver.cuStreamBeginCapture(handle(on), driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED))
         try:
             work(on)
         finally:
             self._graph = checked(driver.cuStreamEndCapture(handle(on)))  # kept: updates name its nodes
+            weakref.finalize(self, driver.cuGraphDestroy, self._graph).atexit = False
             driver.cuStreamDestroy(handle(on))
         found = [_Node(node, addresses) for node in self._kernels()] if addresses else []
         self._nodes = [node for node in found if node.pointers]
@@ -108,6 +109,7 @@ class Graph:
         self._updates = [(node.node, node.parameters) for node in self._nodes]
         self._addresses: tuple[int, ...] | None = addresses
         self._executable = checked(driver.cuGraphInstantiate(self._graph, 0))
+        weakref.finalize(self, driver.cuGraphExecDestroy, self._executable).atexit = False
 
     def _kernels(self) -> list[Any]:
         """The nodes that launch kernels."""
@@ -137,17 +139,11 @@ class Graph:
             self._addresses = addresses
         checked(driver.cuGraphLaunch(executable, handle(stream)))
 
-    def __del__(self) -> None:
-        if self._executable is not None:
-            self._driver.cuGraphExecDestroy(self._executable)
-        if self._graph is not None:
-            self._driver.cuGraphDestroy(self._graph)
-
 
 class _Node:
     """A kernel node, and parameters for it in memory of ours.
 
-    ``pointers`` are those of them that point into a stand-in: the value, which one, and how far into it.
+    ``pointers`` are the parameters that point into a stand-in: the value, which one, and how far into it.
     """
 
     def __init__(self, node: Any, stand_ins: tuple[int, ...]) -> None:
@@ -178,14 +174,14 @@ class _Node:
 
 
 class DriverError(RuntimeError):
-    """An error of the CUDA driver: its code and what it says."""
+    """An error of the CUDA driver: its code and its name."""
 
     def __init__(self, code: int, name: str) -> None:
         super().__init__(code, f"the CUDA driver reports {name}")
 
 
 def checked(result: tuple[Any, ...]) -> Any:
-    """What a function of the driver returns. Raises DriverError."""
+    """Return the result of a function of the driver. Raises DriverError."""
     error = result[0]
     if error:
         raise DriverError(int(error), error.name)

@@ -1,9 +1,9 @@
-"""What the backend uses of numba's device arrays, streams, events and compiled functions, which have no types."""
+"""Types of the parts of numba's device arrays, streams, events and compiled functions that the backend uses."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from wavefilt.arrays import Array, DType
 
@@ -13,6 +13,15 @@ DeviceFunction: TypeAlias = Callable[..., Any]
 
 Samples: TypeAlias = Array
 """An array of any library, in host memory or on a GPU: what is used of CuPy's and PyTorch's is named as in NumPy."""
+
+
+class Build(NamedTuple):
+    """The constants of all kernels of a plan."""
+
+    dtype: str
+    threads: int
+    fastmath: bool = False
+    padding: bool = True
 
 
 class Stream(Protocol):

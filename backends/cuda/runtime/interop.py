@@ -172,18 +172,18 @@ def _library_of(kind: type) -> Library:
 
 
 def library_of(x: object) -> Library:
-    """That of an array, by the package of its type."""
+    """Return the library of an array, by the package of its type."""
     return _library_of(type(x))  # type: ignore[arg-type]  # a type of any object is hashable
 
 
 def library_of_type(kind: type) -> Library | None:
-    """That of arrays of a type; None for a type that is known by its interface alone."""
+    """Return the library of arrays of a type; None for a type that is known by its interface alone."""
     found = _library_of(kind)
     return None if found is _numba and not issubclass(kind, DeviceNDArray) else found
 
 
 def exhausted() -> list[type[Exception]]:
-    """What the libraries that are in use raise when a GPU's memory is used up."""
+    """Return the errors that imported libraries raise when a GPU's memory is used up."""
     return [library().exhausted for name, library in LIBRARIES.items() if name in sys.modules]
 
 
@@ -206,7 +206,7 @@ def current_stream(x: Samples) -> Stream:
 
 
 def address(x: Samples | DeviceArray) -> int:
-    """Where an array on a GPU begins."""
+    """Return the address of an array on a GPU."""
     return library_of(x).address(x)
 
 

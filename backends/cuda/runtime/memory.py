@@ -55,7 +55,7 @@ def used_up(error: Exception) -> bool:
 
 
 class Kept(Protocol):
-    """What is kept with a plan, and takes so many bytes of device memory."""
+    """An object kept with a plan, and its bytes of device memory."""
 
     bytes: int
 
@@ -74,7 +74,7 @@ class Buffers:
         self._staging: dict[str, Array] = {}
         self._kept: OrderedDict[Hashable, Kept] = OrderedDict()
         self.stream: Stream  # that of the caller, set by whoever lends this
-        self._left: Event | None = None  # recorded behind what was not waited for
+        self._left: Event | None = None  # recorded behind work that was not waited for
         self._told: list[Callable[[], bool]] = []  # whether that was finite, once it has ended
         self._stream: Stream | None = None
         self._side: Stream | None = None
@@ -89,7 +89,7 @@ class Buffers:
         return len(self._told) >= KEPT
 
     def leave(self, told: Callable[[], bool]) -> None:
-        """Wait for nothing: whoever is next waits for what is on the stream, and ``told`` says if it was finite."""
+        """Do not wait: the next user waits for the work on the stream, and ``told`` returns whether it was finite."""
         if graph.handle(self.stream) not in graph.DEFAULTS:
             self._left = self._left or cuda.event()
             self._left.record(self.stream)
@@ -97,12 +97,12 @@ class Buffers:
             self._told.append(told)
 
     def take_over(self) -> None:
-        """Let the stream wait for what was left: by the same number it may be another one, if not a default stream."""
+        """Let the stream wait for work left on it: another stream may have the same number, if not a default stream."""
         if self._told and self._left is not None:
             self._left.wait(self.stream)
 
     def settled(self) -> bool:
-        """Whether what was left was finite; waits for it."""
+        """Wait for work left on the stream, and return whether it was finite."""
         if not self._told:
             return True
         (self._left or self.stream).synchronize()

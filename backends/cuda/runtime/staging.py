@@ -1,4 +1,4 @@
-"""What threads do to copy host memory to or from pinned buffers, as machine code for threads without Python.
+"""Copies of host memory to and from pinned buffers, as machine code for threads without Python.
 
 In Python every call of the driver takes the interpreter's lock, for which eight threads wait longer than they copy; and
 to wake a Python thread takes as long as to copy half a MiB.
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     from llvmlite.ir import Value
 
 WORD, ERROR = ir.IntType(64), ir.IntType(32)
-PAGE, LINE = 4 << 10, 64
-PARTS = 64
-"""Of a copy by several threads."""
+PAGE = 4 << 10
 
 
 class Functions(NamedTuple):
@@ -83,50 +81,14 @@ def run(job: Job, up: bool, lanes: Sequence[Lane], touched: Sequence[Array] = ()
         raise DriverError(error, f"error {error} in a transfer")
 
 
-class Copying:
-    """Memory copied by several threads at once; one copy at a time."""
-
-    def __init__(self, threads: int) -> None:
-        words, place = bytearray(4 * 8), _compiled()[2]
-        self._words = memoryview(words).cast("q")
-        self._words[3] = driver().move
-        work = native.Work("copy", place, native.FUNCTION(place), words, 0, None)
-        self._program = team.Program([team.Job(work, PARTS)], most=threads)
-
-    def __call__(self, target: int, source: int, size: int) -> None:
-        """Copy so many bytes from an address to another."""
-        self._words[0], self._words[1], self._words[2] = target, source, size
-        self._program.run()
-
-
 @cache
 def _compiled() -> Sequence[int]:
-    """Where the programs are that copy from the device, to it, and in memory."""
-    module, names = ir.Module("staging"), ("fetch", "send", "copy")
-    for up, name in enumerate(names[:2]):
+    """Return where the programs are that copy from the device, and to it."""
+    module, names = ir.Module("staging"), ("fetch", "send")
+    for up, name in enumerate(names):
         _Program(module, name, bool(up))
-    _add_copy(module, names[2])
     found = native.addresses(str(module), names)
     return [found[name] for name in names]
-
-
-def _add_copy(module: ir.Module, name: str) -> None:
-    """``name(block, workspace, begin, end)``: some of the parts of a copy; 0."""
-    function = ir.Function(module, ir.FunctionType(WORD, [WORD] * 4), name)
-    block, _, begin, end = function.args
-    builder = ir.IRBuilder(function.append_basic_block())
-    target, source, total, move = (
-        builder.load(builder.inttoptr(builder.add(block, _number(8 * i)), WORD.as_pointer())) for i in range(4)
-    )
-    lines = builder.sdiv(builder.add(total, _number(PARTS * LINE - 1)), _number(PARTS * LINE))
-    ends = []
-    for place in (begin, end):
-        byte = builder.mul(place, builder.mul(lines, _number(LINE)))
-        ends.append(builder.select(builder.icmp_signed("<", byte, total), byte, total))
-    kind = ir.FunctionType(WORD, [WORD] * 3).as_pointer()
-    places = builder.add(target, ends[0]), builder.add(source, ends[0])
-    builder.call(builder.inttoptr(move, kind), [*places, builder.sub(ends[1], ends[0])])
-    builder.ret(_number(0))
 
 
 class _Program:
@@ -169,7 +131,7 @@ class _Program:
         return self.builder.load(self.builder.inttoptr(place, WORD.as_pointer()))
 
     def _call(self, name: str, *arguments: Value, result: ir.IntType = ERROR) -> None:
-        """Call a C function, and return what it returns if that is an error."""
+        """Call a C function, and return its result if that is an error."""
         builder, kind = self.builder, ir.FunctionType(result, [WORD] * len(arguments))
         found = builder.call(builder.inttoptr(self._words[name], kind.as_pointer()), arguments)
         if result is ERROR:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import warnings
 from collections.abc import Callable
@@ -19,7 +18,7 @@ SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
 
 
 def _import_implementations() -> None:
-    """What numba-cuda imports when it first compiles: numba-cuda 0.30 needs `numpy.row_stack`, NumPy 2.5 has it not."""
+    """Import modules that numba-cuda 0.30 needs to compile, with `numpy.row_stack`, which NumPy 2.5 lacks."""
     names = vars(np)
     if "row_stack" in names:
         return
@@ -48,19 +47,7 @@ if not SIMULATED and "numba_cuda" not in str(cuda.__file__):
 
 
 class _DriverError(Exception):
-    """What errors of the driver, a code and what it says, would be in the simulator, which has none."""
-
-
-def _unload_once() -> None:
-    """Let a kernel be unloaded once at the end: numba does it for every GPU it ran on, which corrupts the heap."""
-    driver, seen = cuda.cudadrv.driver.driver, set[Any]()
-    if not driver.is_initialized or driver.initialization_error:
-        return
-    for gpu in cuda.gpus:
-        modules = gpu.primary_context.modules if gpu.primary_context else {}
-        for handle in seen & modules.keys():
-            modules[handle]._finalizer.detach()
-        seen |= modules.keys()
+    """Stands for the driver's errors in the simulator, which has no driver."""
 
 
 if SIMULATED:
@@ -79,8 +66,6 @@ else:
     from numba.cuda.cudadrv.devicearray import DeviceNDArrayBase as DeviceNDArray
     from numba.cuda.cudadrv.driver import CudaAPIError  # type: ignore[no-redef]
 
-    atexit.register(_unload_once)  # runs before what numba registered
-
 __all__ = [
     "INSTALL",
     "SIMULATED",
@@ -89,7 +74,6 @@ __all__ = [
     "cuda",
     "device",
     "in_turn",
-    "registers_for",
     "shared_memory",
 ]
 
@@ -110,15 +94,6 @@ def in_turn(*functions: Callable[..., Any]) -> Callable[..., Any]:
             others(*arguments)
 
     return device(calls)
-
-
-def registers_for(dtype: str, taps: int, periodized: bool, function: str = "soft") -> int | None:
-    """Registers for a thread of a transform: with 40 instead of 48 to 56 more blocks fit, 10 % faster on an H200.
-
-    Only what spills nothing is limited: not long filters, float64, divisions, or periodized rows, whose ends take more.
-    """
-    light = dtype == "float32" and taps <= 32 and not periodized and function not in ("garrote", "firm")
-    return 40 if light else None
 
 
 def shared_memory() -> int:

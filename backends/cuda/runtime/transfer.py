@@ -1,6 +1,10 @@
 """Host arrays to the device and back: through pinned buffers, filled and emptied by several threads at once.
 
-Pageable memory copied by the driver moves at 6-10 GB/s; threads that stage it in pinned memory reach 40 GB/s.
+Pageable memory copied by the driver moves at 6-10 GB/s; threads that stage it in pinned memory reach 40 GB/s:
+
+    host array   |piece 0|piece 1|piece 2|piece 3| ...     each thread takes the next piece
+    lane 0       |slot 0|slot 1|                           a thread fills one slot while the other travels
+    lane 1       |slot 0|slot 1|
 """
 
 from __future__ import annotations
@@ -10,11 +14,13 @@ import os
 import sys
 import threading
 import weakref
+from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from math import prod
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -30,8 +36,8 @@ from .memory import Buffers
 from .target import SIMULATED, cuda
 
 PIECE, SMALLEST, PIECES = 1 << 20, 1 << 18, 2
-"""Bytes that are staged and sent at a time, at most and at least, and how many of them a thread has where that lets."""
-SHARE = 1 << 20
+"""Bytes that are staged and sent at a time, at most and at least, and pieces of a thread if there are enough."""
+SHARE = 1 << 18
 """Bytes for which another thread is worth waking."""
 THREADS = min(8, available_cpus())
 TOUCHING = min(8, available_cpus())
@@ -40,53 +46,6 @@ SEVERAL = 8 << 20
 """Bytes of spare results that are made together."""
 PAGE, HUGE = staging.PAGE, 2 << 20
 """Bytes of a page of memory, and of a huge one: results that fill whole huge pages take a tenth of the faults."""
-
-
-TOGETHER = 4 << 20
-"""Bytes up to which all threads copy one piece after the other, which one thread sends: more are faster by lanes."""
-SLOTS, SLOT = 4, 1 << 20
-"""Buffers for that, and bytes of each."""
-
-
-class _Slots:
-    """Pinned buffers that all threads fill or empty together, and an event for each."""
-
-    def __init__(self, threads: int) -> None:
-        self._memory = cuda.pinned_array(SLOTS * SLOT, np.uint8)
-        self._events = [cuda.event(timing=False) for _ in range(SLOTS)]
-        first = int(self._memory.ctypes.data)
-        self.places = [(first + i * SLOT, handle(event)) for i, event in enumerate(self._events)]
-        self._copy = staging.Copying(threads)
-
-    def send(self, host: int, device: int, size: int, stream: int) -> None:
-        """Copy to the device; each piece after its slot was sent."""
-        from cuda.bindings import driver
-
-        for i, start in enumerate(range(0, size, SLOT)):
-            (slot, event), count = self.places[i % SLOTS], min(SLOT, size - start)
-            checked(driver.cuEventSynchronize(event))
-            self._copy(slot, host + start, count)
-            checked(driver.cuMemcpyHtoDAsync(device + start, slot, count, stream))
-            checked(driver.cuEventRecord(event, stream))
-
-    def fetch(self, host: int, device: int, size: int, stream: int) -> None:
-        """Copy from the device, after what the stream holds, and wait for it."""
-        from cuda.bindings import driver
-
-        def begin(i: int) -> None:
-            start, (slot, event) = i * SLOT, self.places[i % SLOTS]
-            if start < size:
-                checked(driver.cuEventSynchronize(event))
-                checked(driver.cuMemcpyDtoHAsync(slot, device + start, min(SLOT, size - start), stream))
-                checked(driver.cuEventRecord(event, stream))
-
-        for i in range(SLOTS):
-            begin(i)
-        for i, start in enumerate(range(0, size, SLOT)):
-            slot, event = self.places[i % SLOTS]
-            checked(driver.cuEventSynchronize(event))
-            self._copy(host + start, slot, min(SLOT, size - start))
-            begin(i + SLOTS)
 
 
 class _Lane:
@@ -108,7 +67,6 @@ class Ring:
         self._threads = threads
         self._lock = threading.Lock()
         self._lanes: dict[int, list[_Lane]] = {}  # by context
-        self._slots: dict[int, _Slots] = {}
 
     def upload(self, host: Array, device: DeviceArray, stream: Stream, touch: Array | None = None) -> None:
         """Copy a contiguous host array into a flat device array, on ``stream``; the host array is free afterwards.
@@ -163,14 +121,6 @@ class Ring:
         from cuda.bindings import driver
 
         context = int(checked(driver.cuCtxGetCurrent()))
-        if 0 < host.size <= TOGETHER and not touched:
-            with self._lock:
-                slots = self._slots.get(context)
-                if slots is None:
-                    slots = self._slots[context] = _Slots(self._threads)
-                move = slots.send if up else slots.fetch
-                move(host.ctypes.data, interop.address(device), host.size, handle(stream))
-            return
         count = max(min(self._threads, host.size // SHARE), min(host.size, 1))
         piece = max(min(PIECE, host.size // (PIECES * max(count, 1))) // PAGE * PAGE, SMALLEST)
         places = host.ctypes.data, interop.address(device), handle(stream), context
@@ -182,75 +132,100 @@ class Ring:
             staging.run(staging.Job(piece, host.size, *places), up, own, touched)
 
 
+class _Loan(weakref.ref[NDArray[Any]]):
+    """The owner of an array's memory, while it lives, and the block of that memory."""
+
+    __slots__ = ("block",)
+    block: _Block
+
+
 class Results:
     """Host arrays for results, in memory that earlier ones have given back where there is any.
 
     Fresh memory costs as much in page faults as its transfer takes. Memory that comes again is pinned, so that the GPU
     writes it without a copy in between; that of results which are kept never is, as pinning takes longer than both.
+
+    Memory comes back when its array is gone, by a callback that is no Python code, so that no interrupt can end it:
+    it notes the loan in a queue, which is emptied by the next call.
     """
 
     LIMIT = 1 << 30
-    """Bytes kept that no array uses."""
+    """Bytes that are lent, or kept while no array uses them; memory beyond that is freed with its array."""
     SPARE = 64 << 20
     """Bytes of a result up to which, beside the work on one, memory for the next is made where results are kept."""
 
     def __init__(self) -> None:
-        # by address, in the order they came free; single operations of a dict are atomic: __del__ could take no lock
-        self._free: dict[int, _Block] = {}
+        self._lock = threading.Lock()
+        self._ended: deque[_Loan] = deque()
+        self._loans: dict[int, _Loan] = {}  # by identity
+        self._free: list[_Block] = []  # in the order in which they came free
         self._new: set[int] = set()  # sizes of results that were new memory
         self._coming: set[int] = set()  # sizes of which a spare block is being made
 
     def lend(self, shape: tuple[int, ...], dtype: DTypeLike) -> tuple[Array, bool]:
-        """An uninitialised array, and whether its pages have yet to be made."""
+        """Return an uninitialised array, and whether its pages have yet to be made."""
         dtype = np.dtype(dtype)
-        size, block = prod(shape) * dtype.itemsize, None
-        for address, free in reversed(list(self._free.items())):
-            if free.size == size and self._free.pop(address, None) is not None:
-                block = free
-                break
-        fresh = block is None
-        if block is None:
-            block = _Block(size)
-        if block.used:
+        size, making, lent = prod(shape) * dtype.itemsize, False, False
+        with self._lock:
+            self._collect()
+            block = next((free for free in reversed(self._free) if free.size == size), None)
+            fresh = block is None
+            if block is None:
+                block = _Block(size)
+            else:
+                self._free.remove(block)
+            if not block.used and size in self._new and self._lacks(size):
+                self._coming.add(size)
+                making = True
+            self._new.add(size)
+            array = block.array[:size].view(dtype).reshape(shape)
+            if size + sum(loan.block.size for loan in self._loans.values()) <= self.LIMIT:
+                owner = _Owner({"version": 3, "shape": shape, "typestr": dtype.str, "data": (block.address, False)})
+                loan = _Loan(owner, self._ended.append)  # type: ignore[arg-type]
+                loan.block = block
+                self._loans[id(loan)] = loan
+                array, lent = np.asarray(owner), True
+        if lent and block.used:
             block.pin()
-        elif size in self._new and self._lacks(size):
-            self._coming.add(size)
-            threads.begin(partial(self._make_spares, size))
-        self._new.add(size)
         block.used = True
-        interface = {"version": 3, "shape": shape, "typestr": dtype.str, "data": (block.address, False)}
-        return np.asarray(_InUse(self, block, interface)), fresh
+        if making:
+            threads.begin(partial(self._make_spares, size))
+        return array, fresh
+
+    def _collect(self) -> None:
+        """Take back the memory of arrays that are gone, and drop the memory that came free first beyond the limit."""
+        while self._ended:
+            loan = self._ended.popleft()
+            del self._loans[id(loan)]
+            self._free.append(loan.block)
+        excess = sum(block.size for block in self._free) - self.LIMIT
+        while excess > 0:
+            excess -= self._free.pop(0).size
 
     def _lacks(self, size: int) -> bool:
-        """Whether spare blocks are to be made: before the last of those made together is gone."""
+        """Return whether to make spare blocks: when half of the last ones are used."""
         if size > self.SPARE or size in self._coming:
             return False
-        return sum(block.size == size for block in list(self._free.values())) < max(_together(size) // 2, 1)
-
-    def give_back(self, block: _Block) -> None:
-        self._free[block.address] = block
-        blocks = list(self._free.items())
-        excess = sum(free.size for _, free in blocks) - self.LIMIT
-        for address, free in blocks:
-            if excess <= 0:
-                return
-            self._free.pop(address, None)  # another thread may have taken it
-            excess -= free.size
+        return sum(block.size == size for block in self._free) < max(_together(size) // 2, 1)
 
     def _make_spares(self, size: int) -> None:
-        """Several if they are small: each time takes the interpreter's lock for a moment."""
+        """Make several blocks if they are small: each time takes the interpreter's lock for a moment."""
         try:
             for _ in range(_together(size)):
                 block = _Block(size)
                 block.touch()
-                self.give_back(block)
+                with self._lock:
+                    self._free.append(block)
         finally:
-            self._coming.discard(size)
+            with self._lock:
+                self._coming.discard(size)
 
     def clear(self) -> None:
         """Free the memory that nobody uses."""
-        self._free.clear()
-        self._new.clear()
+        with self._lock:
+            self._collect()
+            self._free.clear()
+            self._new.clear()
 
 
 def _together(size: int) -> int:
@@ -258,14 +233,13 @@ def _together(size: int) -> int:
     return max(min(SEVERAL // size, 8), 1)
 
 
-class _InUse:
-    """Owner of an array's memory: it gives it back when the last array on it is gone."""
+class _Owner:
+    """Owner of an array's memory."""
 
-    def __init__(self, results: Results, block: _Block, interface: dict[str, object]) -> None:
-        self._results, self._block, self.__array_interface__ = results, block, interface
+    __slots__ = ("__array_interface__", "__weakref__")
 
-    def __del__(self) -> None:
-        self._results.give_back(self._block)
+    def __init__(self, interface: dict[str, object]) -> None:
+        self.__array_interface__ = interface
 
 
 class _Block:
@@ -276,12 +250,12 @@ class _Block:
         self._memory = _new(extent + unit)
         place = int(self._memory.ctypes.data)
         self.size, self.address, self._extent = size, place + -place % unit, extent
+        self.array = self._memory[self.address - place :]
         self.used = self._tried = False
 
     def touch(self) -> None:
         """Make its pages."""
-        place = self.address - int(self._memory.ctypes.data)
-        parts = np.array_split(self._memory[place : place + self._extent], min(TOUCHING, -(-self.size // HUGE)))
+        parts = np.array_split(self.array[: self._extent], min(TOUCHING, -(-self.size // HUGE)))
 
         def write(begin: int, end: int) -> None:
             for part in parts[begin:end]:  # of 500 pages or more NumPy lets other threads run meanwhile
@@ -290,7 +264,7 @@ class _Block:
         parallel(write, len(parts))
 
     def pin(self) -> None:
-        """Where the system refuses, it stays pageable."""
+        """Pin the memory; if the system refuses, it stays pageable."""
         if SIMULATED or self._tried:
             return
         from cuda.bindings import driver
@@ -333,7 +307,7 @@ def _new(size: int) -> NDArray[np.uint8]:
 
 
 def pinned(array: Array) -> bool:
-    """Whether the device can reach this host memory by itself."""
+    """Return whether the device can access this host memory directly."""
     from cuda.bindings import driver
 
     error, kind = driver.cuPointerGetAttribute(

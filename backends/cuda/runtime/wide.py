@@ -1,6 +1,6 @@
-"""What numba does not generate by itself: wide memory accesses, and filters unrolled with their taps as constants.
+"""Code that numba does not generate: wide memory accesses, and filters unrolled with their taps as constants.
 
-In the simulator plain stand-ins take their place.
+In the simulator plain functions take their place.
 """
 
 from __future__ import annotations
@@ -57,9 +57,8 @@ if SIMULATED:
         return np.asarray(value).view(f"i{value.dtype.itemsize}")[()]
 
     def filters(outputs: Sequence[Sequence[Term]], width: int) -> DeviceFunction:
-        def apply(array, first, second):
-            begin = first, second
-            return tuple(sum(array.dtype.type(h) * array[begin[w] + i] for h, w, i in terms) for terms in outputs)
+        def apply(array, begins):
+            return tuple(sum(array.dtype.type(h) * array[begins[w] + i] for h, w, i in terms) for terms in outputs)
 
         return apply
 
@@ -201,14 +200,14 @@ else:
         return integer(value), generate
 
     def filters(outputs: Sequence[Sequence[Term]], width: int) -> DeviceFunction:
-        """Device function ``(array, first, second) -> outputs``: sums of products of taps and two windows.
+        """Device function ``(array, begins) -> outputs``: sums of products of taps and some windows.
 
-        The windows begin at ``array[first]`` and ``array[second]``, multiples of ``width`` elements, and are read
-        once, ``width`` elements at a time. numba has no way to ask for an unrolled loop; this is one.
+        The windows begin at these elements, multiples of ``width``, and are read once, ``width`` elements at a time.
+        numba has no way to ask for an unrolled loop; this is one.
         """
 
         @intrinsic
-        def apply(typing, array, first, second):
+        def apply(typing, array, begins):
             def generate(context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Values) -> Value:
                 element = context.get_data_type(array.dtype)
                 chunks: dict[tuple[int, int], Value] = {}
@@ -216,7 +215,8 @@ else:
                 def sample(window: int, place: int) -> Value:
                     key = (window, place // width)
                     if key not in chunks:
-                        index = builder.add(arguments[1 + window], ir.Constant(ir.IntType(64), key[1] * width))
+                        begin = builder.extract_value(arguments[1], window)
+                        index = builder.add(begin, ir.Constant(ir.IntType(64), key[1] * width))
                         pointer, alignment = _vector(context, builder, array, arguments[0], index, width)
                         chunks[key] = builder.load(pointer, align=alignment)
                     return builder.extract_element(chunks[key], _lane(place % width))
@@ -229,6 +229,6 @@ else:
                             sums[i] = builder.fma(sample(window, place), constant(element, tap), sums[i])
                 return cgutils.pack_array(builder, sums)
 
-            return types.UniTuple(array.dtype, len(outputs))(array, types.int64, types.int64), generate
+            return types.UniTuple(array.dtype, len(outputs))(array, types.UniTuple(types.int64, len(begins))), generate
 
         return apply  # type: ignore[no-any-return]

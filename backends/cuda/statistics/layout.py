@@ -13,10 +13,33 @@ from wavefilt.backends.cuda.runtime.target import cuda
 
 OFFSET, PITCH, LENGTH, PLACES = range(4)
 """Fields of a band in `DetailLayout.table`, and how many they are."""
+MEDIAN = 0.5
+"""The share of values below the median."""
+
+
+class NoiseOf(NamedTuple):
+    """How noise is estimated from magnitudes: the ``share`` below the quantile, real ``parts`` of a coefficient.
+
+    For the ``directions`` of a level, mirrored ones have the smaller noise of both.
+    """
+
+    share: float = MEDIAN
+    parts: int = 1
+    directions: int = 1
+
+
+class Where(NamedTuple):
+    """A layout as kernels take it: details, their bits, the table of bands, the begin of lists, and rows of a band."""
+
+    details: DeviceArray
+    keys: DeviceArray
+    bands: DeviceArray
+    lists: int
+    rows: int
 
 
 class Band(NamedTuple):
-    """Details of one level, or of one band of it: the first element, elements from row to row, those of a row, rows."""
+    """Details of one level, or of one band of it: the first element, elements from row to row and in a row, rows."""
 
     offset: int
     pitch: int
@@ -25,7 +48,7 @@ class Band(NamedTuple):
 
 
 class DetailLayout:
-    """The bands of a transform in one flat array, finest first, each with as many rows.
+    """The bands of a transform in one flat array, finest first, with equal numbers of rows.
 
     Lists that a search for medians keeps of the ``listed`` finest bands have room from element ``lists`` on.
     """
@@ -39,8 +62,7 @@ class DetailLayout:
         self.table = cuda.to_device(places.ravel())
         """`PLACES` numbers a band, on the device."""
 
-        self.arguments = array, self.keys, self.table, lists, self.rows
-        """What kernels take."""
+        self.where = Where(array, self.keys, self.table, lists, self.rows)
 
     @property
     def rows(self) -> int:
@@ -56,7 +78,7 @@ def key_dtype(dtype: DType | str) -> DType:
 
 
 def amounts(layouts: Sequence[DetailLayout], bands: int, pooled: bool) -> Counts:
-    """Coefficients in each of so many bands, finest first: of a row, or of all rows of all layouts."""
+    """Return the coefficients in the finest ``bands``: of a row, or of all rows of all layouts."""
     found = np.zeros(bands, np.int64)
     for layout in layouts if pooled else layouts[:1]:
         for i, band in enumerate(layout.bands[:bands]):

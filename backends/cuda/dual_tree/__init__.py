@@ -1,1 +1,0 @@
-"""The dual-tree complex wavelet transform on the device, of traces and of panels."""

@@ -1,0 +1,745 @@
+"""Forward and inverse kernel of the DWT: a tile of a row through several levels in shared memory.
+
+A launch has a block for each tile, and one for both ends of a row (`tiling`). Two levels, with reads and writes of
+device memory at the sides:
+
+    forward                                             inverse
+    samples ->  [halo|......tile......|halo]            details 1 ->  [halo|..tile/2..|halo]  shrunk as they are loaded
+                   [halo|..tile/2..|halo] -> details 1  details 2 ->     [halo|tile/4|halo]
+                         [tile/4]         -> details 2  approximation -> [halo|tile/4|halo]
+                         [tile/4]         -> approx.                  [halo|..tile/2..|halo]
+                                                                   [......tile......]         -> samples
+
+A thread computes four consecutive coefficients, or four pairs of samples, and accesses shared memory by quads of four
+elements. Where threads access every second quad, even and odd quads are stored separately:
+
+    plain    |0 |1 |2 |3 |4 |5 |6 |7 |...          two threads of each eight meet in a bank
+    padded   |0 |2 |4 |6 |...|pad|1 |3 |5 |7 |...  none does: the halves are 16 banks apart
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wavefilt.backends.cuda.runtime.compiler import kernel
+from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, DeviceFunction, Kernel
+from wavefilt.backends.cuda.runtime.target import cuda, device, in_turn
+from wavefilt.backends.cuda.runtime.wide import Term, filters, load4, store
+from wavefilt.backends.cuda.thresholding import shrink
+from wavefilt.wavelets import boundary
+
+from .tiling import NOT_FINITE, ROWS, Filter, FusedLevels, Tiling, forward_tiling, inverse_tiling, up4
+
+PAIRS = 4
+"""Pairs of samples that a thread of the inverse computes at a time: more for each index and each sample read."""
+
+
+class Rows(NamedTuple):
+    """Rows in a flat array: elements from one to the next, and whether all begin at multiples of 16 bytes."""
+
+    array: DeviceArray
+    pitch: int
+    aligned: bool
+
+
+class Bands(NamedTuple):
+    """Details of the levels of a launch: where each begins, elements from row to row; and the approximation."""
+
+    details: DeviceArray
+    begin: tuple[int, ...]
+    stride: tuple[int, ...]
+    approximation: DeviceArray
+
+
+class Extent(NamedTuple):
+    """The first level of a launch, counted from 0, the samples of a row there, the rows, and the interior tiles."""
+
+    first: int
+    samples: int
+    rows: int
+    tiles: int
+
+
+class Unchanged(NamedTuple):
+    """Rows that are not ``live`` are copied from ``x`` if this launch ``copies``."""
+
+    x: DeviceArray
+    live: DeviceArray
+    copies: bool
+
+
+def registers(of: FusedLevels, function: str) -> int | None:
+    """Return the registers of a thread: with 40 instead of 48 to 56 more blocks fit, 10 % faster on an H200.
+
+    Long filters, float64, divisions and periodized rows would spill; without padding 48 do not.
+    """
+    light = of.build.dtype == "float32" and of.filter.taps <= 32 and not of.periodized
+    return (40 if of.build.padding else 48) if light and function not in ("garrote", "firm") else None
+
+
+def extensions(f: Filter, mode: str, lengths: Sequence[int]) -> NDArray[np.int32]:
+    """Return the extensions of rows with these ``lengths``, one a level: three pairs (index, factor) for every sample.
+
+    A map in the kernel, with its divisions, would double the registers.
+    """
+    outside = [[*range(-f.lead, 0), *range(n, n + f.taps)] for n in lengths]
+    code = boundary.code(mode)
+    return np.array(
+        [[boundary.extension(code, i, n) for i in row] for row, n in zip(outside, lengths, strict=True)], np.int32
+    ).ravel()
+
+
+class Layout:
+    """The places of the elements of a level in shared memory, padded or plain: see the diagram.
+
+    ``quad(v, even, odd)`` and ``spot(t, even, odd)`` are device functions: the place of quad v and of element t.
+    """
+
+    def __init__(self, padding: bool) -> None:
+        self.padding = padding
+        if padding:
+            self.quad = device(lambda v, even, odd: (odd if v & 1 else even) + 4 * (v >> 1))
+            self.spot = device(lambda t, even, odd: (odd if t & 4 else even) + 4 * (t >> 3) + (t & 3))
+        else:
+            self.quad = device(lambda v, even, odd: even + 4 * v)
+            self.spot = device(lambda t, even, odd: even + t)
+
+    def half(self, n: int) -> int:
+        """Return the elements of the even, or of the odd, quads of n elements."""
+        n = up4(n // 2)
+        return n + (16 - n) % 32 if self.padding else n
+
+    def window(self, t: int) -> tuple[int, int]:
+        """Return the window and the place in it of element t from a quad on. Windows begin there and at the next quad.
+
+        Plain elements are all in the first window.
+        """
+        return (t // 4 % 2, t // 8 * 4 + t % 4) if self.padding else (0, t)
+
+
+@cache
+def layout(padding: bool) -> Layout:
+    """Return the one layout of its kind."""
+    return Layout(padding)
+
+
+def analysis(f: Filter, taps: tuple[tuple[float, ...], ...], padding: bool) -> DeviceFunction:
+    """Device function ``(buffer, v, even, odd)``: four consecutive coefficients of two filters, from quad 2v on."""
+    delta = up4(f.lead) - f.lead  # windows begin here, so that tiles can begin at multiples of four samples
+    window = layout(padding).window
+    apply = filters(
+        [[(h[::-1][k], *window(delta + k + 2 * i)) for k in range(f.taps)] for h in taps for i in range(4)], 4
+    )
+    if padding:
+        return device(lambda buffer, v, even, odd: apply(buffer, (even + 4 * v, odd + 4 * v)))
+    return device(lambda buffer, v, even, odd: apply(buffer, (even + 8 * v,)))
+
+
+def synthesis(f: Filter, taps: tuple[tuple[float, ...], ...], padding: bool) -> DeviceFunction:
+    """Device function ``(buffer, v, even, odd, details)``: `PAIRS` pairs of samples, from quad v of both bands on.
+
+    y[2p + s] = sum over j of rec[2j + parity] c[p + top - j]; the approximation is laid out by `Layout`, the details
+    are one after the other.
+    """
+    window, quad, last, outputs = layout(padding).window, layout(padding).quad, 2 if padding else 1, list[list[Term]]()
+    for pair in range(PAIRS):
+        for s, top in enumerate(f.tops):
+            parity, first = (f.lead + s) % 2, up4(f.low) + pair + top
+            terms = list[Term]()
+            for j in reversed(range(f.taps // 2)):
+                low, high = (h[2 * j + parity] for h in taps)
+                terms += [(low, *window(first - j)), (high, last, first - j)]
+            outputs.append(terms)
+    apply = filters(outputs, PAIRS)
+    if not padding:
+        return device(lambda buffer, v, even, odd, details: apply(buffer, (even + 4 * v, details + 4 * v)))
+
+    @device
+    def synthesise(buffer, v, even, odd, details):
+        return apply(buffer, (quad(v, even, odd), quad(v + 1, even, odd), details + 4 * v))
+
+    return synthesise
+
+
+@cache
+def putting(padding: bool) -> DeviceFunction:
+    """Device function ``(buffer, v, even, odd, values)``: eight values to quads 2v and 2v + 1."""
+    if padding:
+
+        @device
+        def put(buffer, v, even, odd, values):
+            store(buffer, even + 4 * v, values[:4])
+            store(buffer, odd + 4 * v, values[4:])
+
+        return put
+    return device(lambda buffer, v, even, odd, values: store(buffer, even + 8 * v, values))
+
+
+@cache
+def _analysis(of: FusedLevels) -> DeviceFunction:  # taps that differ in their numbers alone are equal
+    return analysis(of.filter, of.numbered, of.build.padding)
+
+
+@cache
+def _synthesis(of: FusedLevels) -> DeviceFunction:
+    return synthesis(of.filter, of.numbered, of.build.padding)
+
+
+@dataclass(frozen=True)
+class _Tile:
+    """The constants of a kernel, and its use of shared memory."""
+
+    of: FusedLevels
+    function: str = "keep"
+
+    @cached_property
+    def layout(self) -> Layout:
+        return layout(self.of.build.padding)
+
+
+@dataclass(frozen=True)
+class _Forward(_Tile):
+    @cached_property
+    def cut(self) -> Tiling:
+        return forward_tiling(self.of.filter, self.of.tile, self.of.levels)
+
+    @cached_property
+    def halves(self) -> tuple[int, int]:
+        """Elements of one half (even or odd quads) of the finest level, and of the next."""
+        taps, capacity = self.of.filter.taps, self.cut.capacity
+        return self.layout.half(capacity + 2 * taps + 16), self.layout.half((capacity + taps) // 2 + 2 * taps + 16)
+
+    def places(self, level: int) -> tuple[int, int, int, int]:
+        """Return the begins of the even and odd quads of a level's input, then of the next level's."""
+        finest, following = self.halves
+        places = (0, finest, 2 * finest, 2 * finest + following)
+        return places if level % 2 else places[2:] + places[:2]
+
+    @cached_property
+    def halo(self) -> int:
+        """Samples that a tile reads before those under its coarsest coefficients."""
+        return up4(self.of.filter.lead) * ((1 << self.of.levels) - 1)
+
+
+@cache
+def _loading(c: _Forward) -> DeviceFunction:
+    """Device function: the samples of an interior tile, less ``mean``, into shared memory."""
+    f, levels, threads = c.of.filter, c.of.levels, c.of.build.threads
+    quads = (c.halo + c.of.tile + f.lag * ((1 << levels) - 1) + 3) >> 2
+    rounds, rest = quads // threads, quads % threads
+    even, odd, _, _ = c.places(1)
+    quad, spot = c.layout.quad, c.layout.spot
+
+    @device
+    def four(buffer, x, source, mean, v):
+        a, b, c, d = load4(x, source + 4 * v)
+        store(buffer, quad(v, even, odd), (a - mean, b - mean, c - mean, d - mean))
+
+    @device
+    def load(buffer, x, source, aligned, mean):
+        thread = cuda.threadIdx.x
+        if aligned:
+            for j in range(rounds):
+                four(buffer, x, source, mean, thread + j * threads)
+            if thread < rest:
+                four(buffer, x, source, mean, thread + rounds * threads)
+        else:
+            for t in range(thread, 4 * quads, threads):
+                buffer[spot(t, even, odd)] = x[source + t] - mean
+
+    return load
+
+
+@cache
+def _analysing(c: _Forward, level: int) -> DeviceFunction:
+    """Device function: a level of an interior tile, every size and place a constant."""
+    threads, coarser, this = c.of.build.threads, c.of.levels - level, level - 1
+    lead4, lag, size = up4(c.of.filter.lead), c.of.filter.lag, c.of.tile >> level
+    start = lead4 * ((1 << coarser) - 1)
+    groups = (start + size + lag * ((1 << coarser) - 1) + 3) >> 2
+    rounds, rest = groups // threads, groups % threads
+    first_group, last_group = start >> 2, (start + size) >> 2
+    even, odd, next_even, next_odd = c.places(level)
+    begins = (c.cut.left << coarser) - size - start
+    analyse, quad = _analysis(c.of), c.layout.quad
+
+    @device
+    def four(buffer, bands, target, coarse, v):
+        s0, s1, s2, s3, d0, d1, d2, d3 = analyse(buffer, v, even, odd)
+        if coarser > 0:
+            store(buffer, quad(v, next_even, next_odd), (s0, s1, s2, s3))
+        if first_group <= v < last_group:
+            store(bands.details, target + 4 * v, (d0, d1, d2, d3))
+            if coarser == 0:
+                store(bands.approximation, coarse + 4 * v, (s0, s1, s2, s3))
+
+    @device
+    def step(buffer, bands, row, index):
+        thread = cuda.threadIdx.x
+        coarse = row * bands.stride[this] + index * size + begins
+        target = bands.begin[this] + coarse
+        for j in range(rounds):  # constant, so that no warp computes when to stop
+            four(buffer, bands, target, coarse, thread + j * threads)
+        if thread < rest:
+            four(buffer, bands, target, coarse, thread + rounds * threads)
+        if coarser > 0:
+            cuda.syncthreads()
+
+    return step
+
+
+@cache
+def _loading_both_ends(c: _Forward) -> DeviceFunction:
+    """Device function: the samples of a boundary block, whose row lacks ``gap`` from ``joint`` on, less ``mean``."""
+    threads, lead4 = c.of.build.threads, up4(c.of.filter.lead)
+    even, odd, _, _ = c.places(1)
+    spot = c.layout.spot
+
+    @device
+    def load(buffer, rows, row, length, joint, gap, mean):
+        thread, x, source = cuda.threadIdx.x, rows.array, row * rows.pitch
+        quads = length >> 2 if rows.aligned else 0
+        for v in range(thread, quads, threads):
+            i = 4 * v
+            a, b, c, d = load4(x, source + (i if i < joint else i + gap))
+            store(buffer, spot(i + lead4, even, odd), (a - mean, b - mean, c - mean, d - mean))
+        for i in range(4 * quads + thread, length, threads):
+            buffer[spot(i + lead4, even, odd)] = x[source + (i if i < joint else i + gap)] - mean
+
+    return load
+
+
+@cache
+def extending(f: Filter, dtype: str, threads: int, padding: bool) -> DeviceFunction:
+    """Device function: the extension at both ends of a level's row of ``length`` samples, by its part of the table."""
+    number, taps, lead, lead4 = np.dtype(dtype).type, f.taps, f.lead, up4(f.lead)
+    spot = layout(padding).spot
+
+    @device
+    def extend(buffer, table, level, length, even, odd):
+        t = cuda.threadIdx.x
+        while t < lead + taps:  # no range, whose length would be computed
+            i = t - lead if t < lead else length + t - lead
+            entry = 6 * (level * (lead + taps) + t)
+            value = number(0)
+            for k in range(entry, entry + 6, 2):
+                value += number(table[k + 1]) * buffer[spot(table[k] + lead4, even, odd)]
+            buffer[spot(i + lead4, even, odd)] = value
+            t += threads
+
+    return extend
+
+
+@cache
+def _analysing_both_ends(c: _Forward) -> DeviceFunction:
+    """Device function: the boundary block, the row without its middle, extended at both ends level by level."""
+    levels, tile, threads, periodized = c.of.levels, c.of.tile, c.of.build.threads, c.of.periodized
+    left, seam, margin, lead4, taps = c.cut.left, c.cut.seam, c.cut.margin, up4(c.of.filter.lead), c.of.filter.taps
+    places, spot = c.places(1), c.layout.spot
+    load, analyse = _loading_both_ends(c), _analysis(c.of)
+    extend = extending(c.of.filter, c.of.build.dtype, threads, c.of.build.padding)
+
+    @device
+    def both_ends(buffer, rows, bands, extent, table, row, mean):
+        thread, n, begin, tiles = cuda.threadIdx.x, extent.samples, bands.begin[0], extent.tiles
+        even, odd, next_even, next_odd = places
+        gap = tiles * tile - (margin << levels) if tiles > 0 else 0
+        length = n - gap  # of the boundary block's row
+        load(buffer, rows, row, length, seam << levels, gap, mean)
+        for level in range(1, levels + 1):
+            coarser = levels - level
+            cuda.syncthreads()
+            extend(buffer, table, extent.first + level - 1, length, even, odd)
+            cuda.syncthreads()
+            n = (n + 1) >> 1 if periodized else (n + taps - 1) >> 1
+            stride = (n + 3) & ~3
+            # coefficients below ``kept`` and from ``start`` on are this block's to write
+            gap >>= 1
+            length = n - gap
+            kept = left << coarser
+            start = kept + (margin << coarser) if tiles > 0 else kept
+            target = row * stride
+            for v in range(thread, (length + 3) >> 2, threads):
+                s0, s1, s2, s3, d0, d1, d2, d3 = analyse(buffer, v, even, odd)
+                u = 4 * v
+                if coarser > 0:
+                    store(buffer, spot(u + lead4, next_even, next_odd), (s0, s1, s2, s3))
+                if u < kept or u >= start:
+                    at = target + (u if u < kept else u + gap)
+                    if u + 3 < length:
+                        store(bands.details, begin + at, (d0, d1, d2, d3))
+                        if coarser == 0:
+                            store(bands.approximation, at, (s0, s1, s2, s3))
+                    else:
+                        for i in range(length - u):
+                            bands.details[begin + at + i] = d0 if i == 0 else d1 if i == 1 else d2
+                            if coarser == 0:
+                                bands.approximation[at + i] = s0 if i == 0 else s1 if i == 1 else s2
+            begin += extent.rows * stride
+            even, next_even = next_even, even
+            odd, next_odd = next_odd, odd
+
+    return both_ends
+
+
+@cache
+def forward(of: FusedLevels, centred: bool = False) -> Kernel:
+    """Kernel of the levels ``of`` some filters, compiled with everything as constants.
+
+    If ``centred``, of rows less their means.
+    """
+    c = _Forward(of)
+    shared, number, tile = 2 * sum(c.halves), np.dtype(of.build.dtype).type, of.tile
+    origin = (c.cut.left << of.levels) - tile - c.halo
+    load, both_ends = _loading(c), _analysing_both_ends(c)
+    interior = in_turn(*(_analysing(c, level) for level in range(1, of.levels + 1)))
+
+    @kernel(of.build, of.structure, centred, taps=sum(of.numbered, ()))
+    def forward_kernel(samples, bands, extent, table, means):
+        buffer = cuda.shared.array(shared, number)
+        index = cuda.blockIdx.x
+        row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
+        if row >= extent.rows:
+            return
+        mean = means[row] if centred else number(0)
+        if index == 0:
+            both_ends(buffer, samples, bands, extent, table, row, mean)
+            return
+        load(buffer, samples.array, row * samples.pitch + (index * tile + origin), samples.aligned, mean)
+        cuda.syncthreads()
+        interior(buffer, bands, row, index)
+
+    return forward_kernel
+
+
+@dataclass(frozen=True)
+class _Inverse(_Tile):
+    """Shared memory holds the details of all levels, then two approximations in turn."""
+
+    @cached_property
+    def cut(self) -> Tiling:
+        return inverse_tiling(self.of.filter, self.of.tile, self.of.levels)
+
+    @property
+    def before(self) -> int:
+        """A tile's halo at every level is twice this, and `after`."""
+        return up4(self.of.filter.low)
+
+    @property
+    def after(self) -> int:
+        return up4(2 * self.of.filter.high)
+
+    @property
+    def halo(self) -> int:
+        return 2 * self.before + self.after
+
+    @property
+    def room(self) -> int:
+        """Elements of a level in shared memory beyond its coefficients."""
+        return self.of.filter.taps + self.halo + 8
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """Elements of each level's details."""
+        return [up4((self.cut.capacity >> level) + self.room) for level in range(1, self.of.levels + 1)]
+
+    def halves(self, level: int) -> tuple[int, int]:
+        """Return the begins of the even and odd quads of a level's approximation; levels use two places in turn."""
+        first, halves = sum(self.sizes), [self.layout.half(n) for n in self.sizes[:2]]
+        even, half = (first, halves[0]) if level & 1 else (first + 2 * halves[0], halves[-1])
+        return even, even + half
+
+    @property
+    def shared(self) -> int:
+        """Elements of shared memory."""
+        second, odd = self.halves(0)
+        return 2 * odd - second if self.of.levels > 1 else second
+
+
+@device
+def check(total, flags):
+    """Flag a sum that is not finite: details that overflowed make such samples."""
+    if total - total != 0:
+        flags[NOT_FINITE] = 1
+
+
+@cache
+def copying(threads: int) -> DeviceFunction:
+    """Device function: a stretch of samples as they are."""
+
+    @device
+    def copy(x, y, start, stop, flags):
+        for i in range(start + cuda.threadIdx.x, stop, threads):
+            y[i] = x[i]
+            check(x[i], flags)
+
+    return copy
+
+
+def _put_one(i: int) -> DeviceFunction:
+    """Device function: the i-th of some values, if there are more than i."""
+
+    @device
+    def put(y, at, count, values, flags):
+        if count > i:
+            y[at + i] = values[i]
+            check(values[i], flags)
+
+    return put
+
+
+put_some = in_turn(*map(_put_one, range(2 * PAIRS)))
+"""Device function: the first ``count`` of eight values, as the end of a row, or unaligned."""
+
+
+@cache
+def _shrinking_both_ends(c: _Inverse) -> DeviceFunction:
+    """Device function: a level of a boundary block, whose row lacks ``gap`` coefficients from ``joint`` on."""
+    threads, periodized, before, after = c.of.build.threads, c.of.periodized, c.before, c.after
+    shrunk, spot = shrink(c.function, c.of.build.dtype), c.layout.spot
+
+    @device
+    def load(buffer, bands, begin, source, place, even, odd, length, joint, gap, coarsest, t):
+        thread = cuda.threadIdx.x
+        if periodized:
+            for v in range(thread, length + 2 * before + after, threads):
+                m = (v - 2 * before) % length
+                at = source + (m if m < joint else m + gap)
+                buffer[place + v] = shrunk(bands.details[begin + at], t)
+                if coarsest:
+                    buffer[spot(v, even, odd)] = bands.approximation[at]
+        else:  # no coefficient from beyond the ends is used
+            for v in range(thread, (length + 3) >> 2, threads):
+                at = source + 4 * v + (0 if 4 * v < joint else gap)
+                d0, d1, d2, d3 = load4(bands.details, begin + at)
+                q = 2 * before + 4 * v
+                store(buffer, place + q, (shrunk(d0, t), shrunk(d1, t), shrunk(d2, t), shrunk(d3, t)))
+                if coarsest:
+                    store(buffer, spot(q, even, odd), load4(bands.approximation, at))
+
+    return load
+
+
+@cache
+def _synthesising_both_ends(c: _Inverse) -> DeviceFunction:
+    """Device function: ``count`` samples of a level of a boundary block, into shared memory or (finest) into rows."""
+    threads, left, margin = c.of.build.threads, c.cut.left << c.of.levels, c.cut.left + c.cut.margin << c.of.levels
+    synthesise, put = _synthesis(c.of), putting(c.of.build.padding)
+
+    @device
+    def compute(buffer, place, halo, source, output, count, finer, rows, start, below, tiles, gap, flags):
+        (even, odd), (next_even, next_odd) = source, output
+        for v in range(cuda.threadIdx.x, (count + 7) >> 3, threads):
+            values = synthesise(buffer, v + (halo >> 2), even, odd, place)
+            if finer > 0:
+                put(buffer, v, next_even, next_odd, values)
+                continue
+            y0, y1, y2, y3, y4, y5, y6, y7 = values
+            y0, y1, y2, y3 = y0 - below, y1 - below, y2 - below, y3 - below
+            y4, y5, y6, y7 = y4 - below, y5 - below, y6 - below, y7 - below
+            values = y0, y1, y2, y3, y4, y5, y6, y7
+            u = 8 * v
+            at = start + u
+            if tiles > 0 and u >= left:
+                if u < margin:
+                    continue
+                at += gap
+            if rows.aligned and u + 7 < count:
+                store(rows.array, at, values)
+                check((y0 + y1) + (y2 + y3) + (y4 + y5) + (y6 + y7), flags)
+            else:
+                put_some(rows.array, at, count - u, values, flags)
+
+    return compute
+
+
+@cache
+def _both_ends(c: _Inverse) -> DeviceFunction:
+    """Device function: the boundary block, the row without its middle."""
+    levels, tile, threads, periodized = c.of.levels, c.of.tile, c.of.build.threads, c.of.periodized
+    seam, margin, capacity, room, before, after = c.cut.seam, c.cut.margin, c.cut.capacity, c.room, c.before, c.after
+    number, keeps, taps = np.dtype(c.of.build.dtype).type, c.function == "keep", c.of.filter.taps
+    first, second, spot = c.halves(1), c.halves(0), c.layout.spot
+    load, compute = _shrinking_both_ends(c), _synthesising_both_ends(c)
+
+    @device
+    def both_ends(buffer, bands, thresholds, rows, extent, row, below, flags):
+        thread, tiles = cuda.threadIdx.x, extent.tiles
+        gap = tiles * tile - (margin << levels) if tiles > 0 else 0
+        n, place, begin = extent.samples, 0, bands.begin[0]
+        for level in range(1, levels + 1):
+            n = (n + 1) >> 1 if periodized else (n + taps - 1) >> 1
+            stride = (n + 3) & ~3
+            coarser = levels - level
+            t = number(0) if keeps else thresholds[(extent.first + level - 1) * extent.rows + row]
+            even, odd = first if level & 1 else second
+            here = gap >> level
+            kept = n - here
+            load(buffer, bands, begin, row * stride, place, even, odd, kept, seam << coarser, here, coarser == 0, t)
+            begin += extent.rows * stride
+            place += ((capacity >> level) + room + 3) & ~3
+        cuda.syncthreads()
+
+        for level in range(levels, 0, -1):
+            finer = level - 1
+            place -= ((capacity >> level) + room + 3) & ~3
+            source, output = (first, second) if level & 1 else (second, first)
+            length = extent.samples
+            for _ in range(finer):
+                length = (length + 1) >> 1 if periodized else (length + taps - 1) >> 1
+            length -= gap >> finer
+            count, halo = (length + 2 * before + after, 0) if finer > 0 else (length, before)
+            start = row * rows.pitch
+            compute(buffer, place, halo, source, output, count, finer, rows, start, below, tiles, gap, flags)
+            cuda.syncthreads()
+            if periodized and finer > 0:
+                even, odd = output
+                for t in range(thread, 2 * before + after, threads):
+                    m = t if t < 2 * before else length + t
+                    inside = 2 * before + (m - 2 * before) % length
+                    buffer[spot(m, even, odd)] = buffer[spot(inside, even, odd)]
+                cuda.syncthreads()
+
+    return both_ends
+
+
+@cache
+def _shrinking(c: _Inverse, parts: tuple[tuple[int, int, int], ...]) -> DeviceFunction:
+    """Device function: groups of four details into shared memory, shrunk, and the approximation.
+
+    A part is a level, its first group and the number of groups, at most one a thread. All loads come before the
+    first store, so that they are under way together.
+    """
+    (level, first_group, groups), *later = parts
+    threads, number, keeps = c.of.build.threads, np.dtype(c.of.build.dtype).type, c.function == "keep"
+    coarser, this, size = c.of.levels - level, level - 1, c.of.tile >> level
+    place, (even, odd) = sum(c.sizes[:this]), c.halves(level)
+    begins = (c.cut.left << coarser) - size - 2 * c.before
+    shrunk, quad = shrink(c.function, c.of.build.dtype), c.layout.quad
+    others = _shrinking(c, tuple(later)) if later else None
+
+    @device
+    def load(buffer, bands, thresholds, extent, row, index):
+        v = cuda.threadIdx.x + first_group
+        coarse = row * bands.stride[this] + index * size + begins + 4 * v
+        d0 = d1 = d2 = d3 = a0 = a1 = a2 = a3 = number(0)
+        if groups == threads or cuda.threadIdx.x < groups:
+            d0, d1, d2, d3 = load4(bands.details, bands.begin[this] + coarse)
+            if coarser == 0:
+                a0, a1, a2, a3 = load4(bands.approximation, coarse)
+        if others is not None:
+            others(buffer, bands, thresholds, extent, row, index)
+        t = number(0) if keeps else thresholds[(extent.first + this) * extent.rows + row]
+        if groups == threads or cuda.threadIdx.x < groups:
+            store(buffer, place + 4 * v, (shrunk(d0, t), shrunk(d1, t), shrunk(d2, t), shrunk(d3, t)))
+            if coarser == 0:
+                store(buffer, quad(v, even, odd), (a0, a1, a2, a3))
+
+    return load
+
+
+@cache
+def _synthesising(c: _Inverse, level: int) -> DeviceFunction:
+    """Device function: a level of an interior tile, not the finest of the launch, all in shared memory."""
+    threads, place, (even, odd) = c.of.build.threads, sum(c.sizes[: level - 1]), c.halves(level)
+    next_even, next_odd = c.halves(level - 1)
+    groups = -(-((c.of.tile >> (level - 1)) + c.halo) // (2 * PAIRS))
+    rounds, rest = groups // threads, groups % threads
+    synthesise, put = _synthesis(c.of), putting(c.of.build.padding)
+
+    @device
+    def group(buffer, v):
+        put(buffer, v, next_even, next_odd, synthesise(buffer, v, even, odd, place))
+
+    @device
+    def step(buffer):
+        for j in range(rounds):
+            group(buffer, cuda.threadIdx.x + j * threads)
+        if cuda.threadIdx.x < rest:
+            group(buffer, cuda.threadIdx.x + rounds * threads)
+        cuda.syncthreads()
+
+    return step
+
+
+@cache
+def _finest(c: _Inverse) -> DeviceFunction:
+    """Device function: the samples of an interior tile from its finest level in shared memory."""
+    threads, (even, odd), first = c.of.build.threads, c.halves(1), c.before // 4
+    groups = c.of.tile // (2 * PAIRS)
+    rounds, rest = groups // threads, groups % threads
+    synthesise = _synthesis(c.of)
+
+    @device
+    def group(buffer, y, at, aligned, below, flags, v):
+        y0, y1, y2, y3, y4, y5, y6, y7 = synthesise(buffer, v + first, even, odd, 0)
+        y0, y1, y2, y3 = y0 - below, y1 - below, y2 - below, y3 - below
+        y4, y5, y6, y7 = y4 - below, y5 - below, y6 - below, y7 - below
+        values = y0, y1, y2, y3, y4, y5, y6, y7
+        check((y0 + y1) + (y2 + y3) + (y4 + y5) + (y6 + y7), flags)
+        if aligned:
+            store(y, at + 2 * PAIRS * v, values)
+        else:
+            for i in range(2 * PAIRS):
+                y[at + 2 * PAIRS * v + i] = values[i]
+
+    @device
+    def finest(buffer, y, at, aligned, below, flags):
+        thread = cuda.threadIdx.x
+        for j in range(rounds):
+            group(buffer, y, at, aligned, below, flags, thread + j * threads)
+        if thread < rest:
+            group(buffer, y, at, aligned, below, flags, thread + rounds * threads)
+
+    return finest
+
+
+@cache
+def inverse(of: FusedLevels, function: str, centred: bool = False) -> Kernel:
+    """Kernel of the levels ``of`` some reconstruction filters, details shrunk by ``function``; see `forward`.
+
+    If ``centred``, their means are added to rows again.
+    """
+    c = _Inverse(of, function)
+    levels, tile, threads, shared = of.levels, of.tile, of.build.threads, c.shared
+    left, number = c.cut.left, np.dtype(of.build.dtype).type
+    quads = [((tile >> level) + c.halo) >> 2 for level in range(1, levels + 1)]
+    load = _shrinking(
+        c, tuple((i + 1, v, min(n - v, threads)) for i, n in enumerate(quads) for v in range(0, n, threads))
+    )
+    inner = in_turn(*(_synthesising(c, level) for level in range(levels, 1, -1)))
+    finest, both_ends, copy = _finest(c), _both_ends(c), copying(threads)
+    taps, limit = sum(of.numbered, ()), registers(of, function)
+
+    @kernel(of.build, of.structure, function, centred, taps=taps, registers=limit)
+    def inverse_kernel(bands, thresholds, samples, extent, unchanged, means, flags):
+        buffer = cuda.shared.array(shared, number)
+        index = cuda.blockIdx.x
+        row, tiles, y, pitch = cuda.blockIdx.y + ROWS * cuda.blockIdx.z, extent.tiles, samples.array, samples.pitch
+        if row >= extent.rows:
+            return
+        at = row * pitch + (left << levels) + (index - 1) * tile
+        if unchanged.copies and unchanged.live[row] == 0:  # all of its thresholds are 0
+            if index == 0:
+                last = at + (1 + tiles) * tile
+                copy(unchanged.x, y, row * pitch, min(at + tile, (row + 1) * pitch), flags)
+                copy(unchanged.x, y, last, (row + 1) * pitch, flags)
+            else:
+                copy(unchanged.x, y, at, at + tile, flags)
+            return
+        below = -means[row] if centred else number(0)  # to subtract 0 is no instruction
+        if index == 0:
+            both_ends(buffer, bands, thresholds, samples, extent, row, below, flags)
+            return
+        load(buffer, bands, thresholds, extent, row, index)
+        cuda.syncthreads()
+        inner(buffer)
+        finest(buffer, y, at, samples.aligned, below, flags)
+
+    return inverse_kernel

@@ -1,1 +1,0 @@
-"""The transform of two axes on the device."""

@@ -1,1 +1,0 @@
-"""The MODWT on the device."""

@@ -1,1 +1,0 @@
-"""Several GPUs of one host as one backend."""

@@ -1,0 +1,629 @@
+"""The dual tree of both axes: one level in one pass over tiles, as `columns` shows.
+
+Beside the complex coefficients, as pairs of real and imaginary parts, the analysis writes their magnitudes, which rules
+count. In the synthesis half of the threads compute down the columns what is low-pass along the rows, the others what is
+high-pass; coefficients are multiplied by gains, which kernels compute before from the magnitudes: by a function and a
+threshold, or by local James-Stein shrinkage, from the mean energy of 3 x 3 coefficients.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from wavefilt.backends.cuda.dual_tree import (
+    GAINS,
+    HALF,
+    Along,
+    ComplexPlan,
+    Level,
+    Sliding,
+    Terms,
+    inside,
+    repeated,
+    scaled,
+    sizes,
+)
+from wavefilt.backends.cuda.dwt.tiling import NOT_FINITE, ROWS, up4
+from wavefilt.backends.cuda.options import KernelOptions
+from wavefilt.backends.cuda.plan import ALONE, KEPT, Beside, GridsOf, Place, Shape, Shrinking
+from wavefilt.backends.cuda.runtime import interop
+from wavefilt.backends.cuda.runtime.compiler import kernel
+from wavefilt.backends.cuda.runtime.interfaces import Build, DeviceArray, DeviceFunction, Kernel, Stream
+from wavefilt.backends.cuda.runtime.target import cuda, device
+from wavefilt.backends.cuda.runtime.wide import filters, load4, store
+from wavefilt.backends.cuda.statistics.layout import LENGTH, OFFSET, PITCH, PLACES
+from wavefilt.backends.cuda.thresholding import KNOWN, shrink
+
+from . import columns
+from .columns import Plane, Tiling, tile_of
+
+NEW, STEP = 8, 4
+"""Rows that a step down the columns reads in the analysis, and rows of coefficients in the synthesis."""
+OUT = 8
+"""Rows that are filtered along the rows together, or computed."""
+GROUP = 4
+"""Elements of a row that a thread takes to coefficients, with those around them, or computes."""
+BANDS, TURNS = 6, 16
+"""Directions of a level, and tiles that a block goes down at most."""
+ROWS_EACH = 16
+"""Coefficients of a column of a section that a thread has, for local shrinkage."""
+
+
+@cache
+def of_sections(build: Build, width: int) -> Kernel:
+    """Kernel of the gains of the bands of a level, from their magnitudes, a thread for 1 or 4 columns.
+
+    Four if their number is a multiple of four.
+    """
+    dtype, threads = build.dtype, build.threads
+    number = np.dtype(dtype).type
+    most, zero, one, share = number(np.finfo(dtype).max), number(0), number(1), number(1 / 18)
+
+    @device
+    def square(magnitudes, at, scale):
+        m = magnitudes[at] * scale
+        return m * m
+
+    @device
+    def one_wide(magnitudes, at, left, right, scale):
+        return (
+            square(magnitudes, at + left, scale)
+            + square(magnitudes, at, scale)
+            + square(magnitudes, at + right, scale),
+        )
+
+    @device
+    def four_wide(magnitudes, at, left, right, scale):
+        p, q, r, s = load4(magnitudes, at)
+        p, q, r, s = p * scale, q * scale, r * scale, s * scale
+        p, q, r, s = p * p, q * q, r * r, s * s
+        before, after = square(magnitudes, at + left, scale), square(magnitudes, at + 3 + right, scale)
+        return before + (p + q), (p + q) + r, (q + r) + s, (r + s) + after
+
+    @device
+    def gain(above, own, below):
+        energy = (above + own + below) * share
+        return one - one / energy if energy > one else zero
+
+    @device
+    def put_one(gains, at, above, own, below):
+        gains[at] = gain(above[0], own[0], below[0])
+
+    @device
+    def put_four(gains, at, above, own, below):
+        p, q = gain(above[0], own[0], below[0]), gain(above[1], own[1], below[1])
+        r, s = gain(above[2], own[2], below[2]), gain(above[3], own[3], below[3])
+        store(gains, at, (p, q, r, s))
+
+    energies, put = (one_wide, put_one) if width == 1 else (four_wide, put_four)
+
+    @kernel(build, width)
+    def local_sections_kernel(magnitudes, gains, bands, thresholds, limits, tiling):
+        (band, stride, apart, rows, columns), (first_section, across, _) = bands, tiling
+        tile_row, tile = tile_of(cuda.blockIdx.x, across)
+        section, kind = first_section + cuda.blockIdx.y, cuda.blockIdx.z
+        column, row = width * (tile * threads + cuda.threadIdx.x), tile_row * ROWS_EACH
+        if column >= columns:
+            return
+        left, right = -1 if column > 0 else 0, 1 if column + width < columns else 0
+        at = band + kind * apart + section * stride + row * columns + column
+        t = thresholds[limits[0] + section + kind * limits[1]]
+        scale = min(one / t, most) if t > zero else zero
+        own = energies(magnitudes, at, left, right, scale)
+        above = energies(magnitudes, at - columns if row > 0 else at, left, right, scale)
+        for r in range(row, min(row + ROWS_EACH, rows)):
+            below = energies(magnitudes, at + columns if r + 1 < rows else at, left, right, scale)
+            if t > zero:
+                put(gains, at, above, own, below)
+            else:
+                for i in range(width):
+                    gains[at + i] = one
+            above, own = own, below
+            at += columns
+
+    return local_sections_kernel
+
+
+@cache
+def pointwise(function: str, build: Build) -> Kernel:
+    """Kernel of the gains by one of the functions of `shrink`, a thread for four coefficients of a row of a band."""
+    dtype, threads = build.dtype, build.threads
+    shrunk, one, zero = shrink(function, dtype), np.dtype(dtype).type(1), np.dtype(dtype).type(0)
+
+    @device
+    def gain(m, t):
+        return shrunk(m, t) / m if m > zero else one
+
+    @kernel(build, function)
+    def pointwise_kernel(magnitudes, gains, bands, thresholds, rows, first, first_band):
+        band, row = first_band + cuda.blockIdx.z, first + cuda.blockIdx.y
+        k = 4 * (cuda.blockIdx.x * threads + cuda.threadIdx.x)
+        if k < bands[band * PLACES + LENGTH]:
+            t = thresholds[band * rows + row]
+            k += bands[band * PLACES + OFFSET] + row * bands[band * PLACES + PITCH]
+            a, b, c, d = load4(magnitudes, k)
+            store(gains, k, (gain(a, t), gain(b, t), gain(c, t), gain(d, t)))
+
+    return pointwise_kernel
+
+
+def analysis_registers(of: Level) -> int | None:
+    return 80 if of.build.dtype == "float32" and len(of.low) <= 16 else None
+
+
+@cache
+def _down(of: Level) -> Along:
+    """Filters along rows; that of both outputs is the reach of the longer one."""
+    low, high = (repeated(part, GROUP // of.wide, of.wide) for part in of.analysis)
+    return Along([[terms] for terms in low + high], GROUP)
+
+
+def analysis_width(of: Level) -> int:
+    """Elements of a row that a tile takes to coefficients, one a thread with those around them."""
+    return _down(of).width(of.build.threads)
+
+
+def turn(of: Level) -> int:
+    """Rows of a tile that become `OUT` rows of low-pass coefficients."""
+    return OUT * of.wide // 2
+
+
+@cache
+def _filtering(of: Level, low_factor: float) -> DeviceFunction:
+    """Device function: of two rows of shared memory, low-pass coefficients of both, then high-pass ones."""
+    low, high = (repeated(part, GROUP // of.wide, of.wide) for part in of.analysis)
+    lead = _down(of).lead
+    both = (scaled(low, low_factor), scaled(high, HALF))
+    rows = [(row, part) for part in both for row in range(2)]
+    return filters([[(tap, row, place + lead) for tap, place in terms] for row, part in rows for terms in part], 4)
+
+
+@cache
+def _writing(of: Level) -> DeviceFunction:
+    """Device function: two opposite directions of the squares of four coefficients in two rows."""
+    each = GROUP // of.wide  # squares of a thread, side by side
+
+    @device
+    def one(bands, magnitudes, first, second, a, b, c, d):
+        p, q, r, s = a - d, b + c, a + d, b - c
+        store(bands, 2 * first, (p, q))
+        store(bands, 2 * second, (r, s))
+        magnitudes[first] = math.sqrt(p * p + q * q)
+        magnitudes[second] = math.sqrt(r * r + s * s)
+
+    @device
+    def put_one(bands, magnitudes, first, second, there, even, values):
+        a, b, c, d = values
+        one(bands, magnitudes, first, second, a, b, c, d)
+
+    @device
+    def put_two(bands, magnitudes, first, second, there, even, values):
+        a, b, e, f, c, d, g, h = values
+        if even:
+            p, q, r, s = a - d, b + c, a + d, b - c
+            t, u, v, w = e - h, f + g, e + h, f - g
+            store(bands, 2 * first, (p, q, t, u))
+            store(bands, 2 * second, (r, s, v, w))
+            store(magnitudes, first, (math.sqrt(p * p + q * q), math.sqrt(t * t + u * u)))
+            store(magnitudes, second, (math.sqrt(r * r + s * s), math.sqrt(v * v + w * w)))
+        else:
+            one(bands, magnitudes, first, second, a, b, c, d)
+            if there > 1:
+                one(bands, magnitudes, first + 1, second + 1, e, f, g, h)
+
+    return put_two if each == 2 else put_one
+
+
+@cache
+def _parting(of: Level) -> tuple[DeviceFunction, DeviceFunction]:
+    """Device functions: what `_filtering` found of both rows together, and of the first kind of each row alone."""
+    if of.first:
+        return device(lambda found: (found[0:8], found[8:16])), device(lambda found: (found[0:4], found[4:8]))
+    return device(lambda found: (found[0:4], found[4:8])), device(lambda found: (found[0:2], found[2:4]))
+
+
+@cache
+def _loading(count: int) -> DeviceFunction:
+    """Device function: ``count`` rows of a column, from row ``top`` on."""
+    load = columns.column(count)
+
+    def elements(first: int) -> DeviceFunction:
+        """Device function: the rows from ``first`` on, one by one, beyond the ends too."""
+        if first == count:
+            return device(lambda x, here, pitch, top, size: ())
+        others = elements(first + 1)
+
+        @device
+        def rows(x, here, pitch, top, size):
+            return (x[here + inside(top + first, size) * pitch], *others(x, here, pitch, top, size))
+
+        return rows
+
+    at_the_end = elements(0)
+
+    @device
+    def rows_of(x, here, pitch, top, size, interior):
+        return load(x, here + top * pitch, pitch) if interior else at_the_end(x, here, pitch, top, size)
+
+    return rows_of
+
+
+@cache
+def analysis(of: Level) -> Kernel:
+    """Kernel of one level; a thread has a column, then squares of four coefficients of each kind."""
+    number, threads, wide = np.dtype(of.build.dtype).type, of.build.threads, of.wide
+    low, high = (repeated(part, NEW // wide, wide) for part in of.analysis)
+    sliding, along, width = Sliding([[terms] for terms in low + high], NEW), _down(of), analysis_width(of)
+    lead, each, across, rows_a_turn = along.lead, GROUP // wide, width // GROUP, turn(of)
+    steps, last = rows_a_turn // NEW, OUT * threads
+    outputs, (kept,) = len(sliding.outputs), sliding.kept
+    blank = (number(0),) * (outputs + kept)
+    fill, step = (columns.slide(sliding.outputs, sliding.kept, NEW, computing) for computing in (False, True))
+    put = columns.put([w * last + i * threads for w in range(2) for i in range(outputs // 2)])
+    top_of_all, after, warm, load = sliding.top(0), sliding.after[0], sliding.warm, _loading(NEW)
+    filter_low, filter_high, write = _filtering(of, 1.0), _filtering(of, HALF), _writing(of)
+    pairs, shared, advance, (kinds, rows_of) = OUT // 2, 2 * last, outputs // 2 * threads, _parting(of)
+
+    @kernel(of.build, of, registers=analysis_registers(of))
+    def dual_tree_analysis_kernel(samples, axes, tiling, lowpass, bands):
+        (x, source, plane, pitch), (first_section, tiles, turns), (rows, across_size) = samples, tiling, axes
+        (low, low_source, low_plane, low_pitch), (array, magnitudes, place_of_bands) = lowpass, bands
+        band, stride, apart, rows_out, across_out = place_of_bands
+        buffer = cuda.shared.array(shared, number)
+        thread = cuda.threadIdx.x
+        section = first_section + cuda.blockIdx.y
+        tile_row, tile = tile_of(cuda.blockIdx.x, tiles)
+        row, column = tile_row * turns * rows_a_turn, tile * width
+        here = source + section * plane + inside(column - lead + thread, across_size)
+        top = row + top_of_all
+        interior = top >= 0 and row + turns * rows_a_turn + after <= rows[0]
+        square_row, square_column = row // wide, column // wide
+        low_source += section * low_plane
+        band += section * stride
+        state = blank
+        for _ in range(warm):
+            state = fill(state, load(x, here, pitch, top, rows, interior))
+            top += NEW
+        for _ in range(turns):
+            start = thread
+            for _ in range(steps):
+                state = step(state, load(x, here, pitch, top, rows, interior))
+                top += NEW
+                put(buffer, start, state)
+                start += advance
+            cuda.syncthreads()
+            for item in range(thread, pairs * across, threads):
+                pair = item // across
+                i = item - pair * across
+                r, c = square_row + pair, square_column + i * each
+                if r < rows_out and c < across_out:
+                    window = 2 * pair * threads + GROUP * i
+                    place, there = band + r * across_out + c, across_out - c
+                    even = across_out % 2 == 0
+                    first, second = kinds(filter_low(buffer, (window, window + threads)))
+                    upper, lower = rows_of(first)
+                    at = low_source + 2 * r * low_pitch + 2 * c
+                    store(low, at, upper)
+                    store(low, at + low_pitch, lower)
+                    write(array, magnitudes, place + 2 * apart, place + 3 * apart, there, even, second)
+                    first, second = kinds(filter_high(buffer, (window + last, window + last + threads)))
+                    write(array, magnitudes, place, place + 5 * apart, there, even, first)
+                    write(array, magnitudes, place + apart, place + 4 * apart, there, even, second)
+            cuda.syncthreads()
+            square_row += pairs
+
+    return dual_tree_analysis_kernel
+
+
+def rows_in(of: Level) -> int:
+    """Rows of coefficients that become `OUT` rows."""
+    return 2 * OUT // of.wide
+
+
+@cache
+def _up(of: Level) -> Along:
+    return Along(repeated_both(of, GROUP // of.wide), 2 * GROUP // of.wide)
+
+
+def repeated_both(of: Level, times: int) -> list[list[Terms]]:
+    """Return the terms in the low-pass and the high-pass window of ``times`` times `Level.wide` samples."""
+    low, high = (repeated([output[w] for output in of.synthesis], times, 2) for w in range(2))
+    return [list(both) for both in zip(low, high, strict=True)]
+
+
+def synthesis_width(of: Level) -> int:
+    """Samples of a row that a tile computes, with a coefficient a thread."""
+    return _up(of).width(of.build.threads) * of.wide // 2
+
+
+@cache
+def _pairing(of: Level, weighed: bool) -> DeviceFunction:
+    """Device function: the real coefficients of one column for a step, from two opposite directions.
+
+    ``odd`` says which column of two it is. Coefficients are multiplied by gains if they are ``weighed``.
+    """
+    half = np.dtype(of.build.dtype).type(HALF)
+    load, load_gains = columns.column(STEP // 2, 2), columns.column(STEP // 2)
+
+    @device
+    def turned(p, q, r, s, odd, sign):
+        if odd:
+            return (q + s) * half, (p - r) * sign
+        return (p + r) * half, (q - s) * sign
+
+    @device
+    def one(bands, gains, first, second, odd, pitch, sign, row, size):
+        r = inside(row, size)
+        i, j = first + (r >> 1) * pitch, second + (r >> 1) * pitch
+        a, b, c, d = bands[i], bands[i + 1], bands[j], bands[j + 1]
+        if weighed:
+            v, w = gains[i >> 1], gains[j >> 1]
+            a, b, c, d = a * v, b * v, c * w, d * w
+        a, b = turned(a, b, c, d, odd, sign)
+        return b if r & 1 else a
+
+    @device
+    def real(bands, gains, first, second, odd, pitch, sign, row, size, interior):
+        if interior:
+            first += (row >> 1) * pitch
+            second += (row >> 1) * pitch
+            a, b, c, d = load(bands, first, pitch)
+            p, q, r, s = load(bands, second, pitch)
+            if weighed:
+                v, w = load_gains(gains, first >> 1, pitch >> 1)
+                a, b, c, d = a * v, b * v, c * w, d * w
+                v, w = load_gains(gains, second >> 1, pitch >> 1)
+                p, q, r, s = p * v, q * v, r * w, s * w
+            return turned(a, b, p, q, odd, sign) + turned(c, d, r, s, odd, sign)
+        return (
+            one(bands, gains, first, second, odd, pitch, sign, row, size),
+            one(bands, gains, first, second, odd, pitch, sign, row + 1, size),
+            one(bands, gains, first, second, odd, pitch, sign, row + 2, size),
+            one(bands, gains, first, second, odd, pitch, sign, row + 3, size),
+        )
+
+    return real
+
+
+def synthesis_registers(of: Level, weighed: bool) -> int | None:
+    """So that two blocks fit, but where that many spill: the later levels without gains."""
+    return 96 if of.build.dtype == "float32" and len(of.low) <= 19 and (weighed or of.first) else None
+
+
+@cache
+def synthesis(of: Level, weighed: bool) -> Kernel:
+    """Kernel of one level for twice the threads: each has a column of coefficients, then groups of samples."""
+    number, threads, rows_a_turn = np.dtype(of.build.dtype).type, of.build.threads, rows_in(of)
+    sliding, along = Sliding(repeated_both(of, STEP // 2), STEP), _up(of)
+    outputs, steps = len(sliding.outputs), rows_a_turn // STEP
+    width, each = along.width(threads), 2 * GROUP // of.wide  # coefficients of a tile, and of a group
+    across, ratio, lead, last = width // each, of.wide // 2, along.lead, OUT * threads
+    blank = (number(0),) * (outputs + sum(sliding.kept))
+    fill, step = (columns.slide(sliding.outputs, sliding.kept, STEP, run) for run in (False, True))
+    put, put_one = columns.put([i * threads for i in range(outputs)]), columns.put([0])
+    synthesise = filters(along.outputs, each)
+    real, plain = _pairing(of, weighed), _loading(STEP)
+    top_low, top_high, end, warm = sliding.top(0), sliding.top(1), max(sliding.after), sliding.warm
+    half, shared, all_threads = number(HALF), 2 * last, 2 * threads
+
+    @kernel(of.build, of, weighed, registers=synthesis_registers(of, weighed))
+    def dual_tree_synthesis_kernel(lowpass, bands, tiling, samples, axes, aligned, flags, checks):
+        """Samples that are not finite are flagged with ``checks``."""
+        (y, target, plane, pitch), (first_section, tiles, turns), (rows, across_size) = samples, tiling, axes
+        (low_array, low_source, low_plane, low_pitch), (array, gains, place_of_bands) = lowpass, bands
+        band, stride, apart, band_rows, band_columns = place_of_bands
+        (there, _), (there_across, _) = rows, across_size
+        buffer = cuda.shared.array(shared, number)
+        section = first_section + cuda.blockIdx.y
+        tile_row, tile = tile_of(cuda.blockIdx.x, tiles)
+        row, first = tile_row * turns * rows_a_turn, tile * width
+        part = cuda.threadIdx.x // threads
+        thread = cuda.threadIdx.x - part * threads
+        size = 2 * band_rows, 2 * band_rows
+        column = inside(first - lead + thread, (2 * band_columns, 2 * band_columns))
+        odd = column & 1
+        sign = -half if odd else half
+        # what is low-pass along the rows: the low-pass coefficients, and bands 0 and 5; else bands 2 and 3, 1 and 4
+        kinds = (1, 4, 2, 3) if part else (0, 5, 0, 5)
+        at = band + section * stride + (column >> 1)
+        first_high, second_high = 2 * (at + kinds[0] * apart), 2 * (at + kinds[1] * apart)
+        first_low, second_low = 2 * (at + kinds[2] * apart), 2 * (at + kinds[3] * apart)
+        band_pitch, here = 2 * band_columns, low_source + section * low_plane + column
+        low, high = row + top_low, row + top_high
+        interior = min(low, high) >= 0 and row + turns * rows_a_turn + end <= 2 * band_rows
+        target += section * plane
+        state, total = blank, number(0)
+        for k in range(turns * steps + warm):
+            above = real(array, gains, first_high, second_high, odd, band_pitch, sign, high, size, interior)
+            if part:
+                left = real(array, gains, first_low, second_low, odd, band_pitch, sign, low, size, interior)
+            else:
+                left = plain(low_array, here, low_pitch, low, size, interior)
+            low += STEP
+            high += STEP
+            if k < warm:
+                state = fill(state, left + above)
+                continue
+            state = step(state, left + above)
+            place = (k - warm) % steps
+            put(buffer, part * last + place * outputs * threads + thread, state)
+            if place + 1 == steps:
+                cuda.syncthreads()
+                for item in range(cuda.threadIdx.x, OUT * across, all_threads):
+                    r = item // across
+                    i = item - r * across
+                    window = r * threads + each * i
+                    p, q, e, f = synthesise(buffer, (window, window + last))
+                    r += row * ratio
+                    c = (first + each * i) * ratio
+                    if r < there and c < there_across:
+                        at = target + r * pitch + c
+                        if aligned:
+                            total += (p + q) + (e + f)
+                            store(y, at, (p, q, e, f))
+                        else:
+                            total += p
+                            put_one(y, at, (p,))
+                            if c + 1 < there_across:
+                                total += q
+                                put_one(y, at + 1, (q,))
+                            if c + 2 < there_across:
+                                total += e
+                                put_one(y, at + 2, (e,))
+                            if c + 3 < there_across:
+                                total += f
+                                put_one(y, at + 3, (f,))
+                cuda.syncthreads()
+                row += rows_a_turn
+        if checks and total - total != 0:
+            flags[NOT_FINITE] = 1
+
+    return dual_tree_synthesis_kernel
+
+
+def synthesis_threads(dtype: str, threads: int) -> int:
+    """Columns of a tile of the synthesis, which has twice the threads: two blocks then have enough registers."""
+    return threads * 5 // 8 if dtype == "float32" else threads // 2
+
+
+class PlaceOfBands(NamedTuple):
+    """The first coefficient of a level, from section to section, from band to band; rows and columns of a band."""
+
+    begin: int
+    stride: int
+    apart: int
+    rows: int
+    columns: int
+
+
+class Coefficients(NamedTuple):
+    """Coefficients as pairs of real and imaginary parts, their magnitudes or gains, and their places."""
+
+    array: DeviceArray
+    magnitudes: DeviceArray
+    place: PlaceOfBands
+
+
+class _At(NamedTuple):
+    """A level: `Level` both ways, axes as `inside` has them, bands, and low-pass coefficients."""
+
+    analysis: Level
+    synthesis: Level
+    axes: tuple[tuple[int, int], tuple[int, int]]
+    bands: PlaceOfBands
+    lowpass: tuple[int, int, int]
+
+
+class DualTreeSectionPlan(ComplexPlan):
+    """A launch for every level. Bands lie in the order of thresholds, which is that of directions reversed."""
+
+    noise = ComplexPlan.noise._replace(directions=BANDS)
+
+    def __init__(self, shape: Shape, options: KernelOptions) -> None:
+        super().__init__(shape, options)
+        s, filters = shape, shape.filters[0]
+        down, along = (sizes(n, s.depth) for n in s.size)
+        self.launches, self._levels, start, end, found = s.depth, list[_At](), 0, 0, []
+        for i in range(s.depth):
+            ahead = Level.of(filters, i, self.build, False)
+            back = Level.of(filters, i, self.build._replace(threads=synthesis_threads(s.dtype, options.threads)), True)
+            rows, columns = down[i][1] // ahead.wide, along[i][1] // ahead.wide
+            stride, pitch = up4(rows * columns), up4(2 * columns)
+            apart, lowpass = s.rows * stride, (end, 2 * rows * pitch, pitch)
+            bands = PlaceOfBands(start + (BANDS - 1) * apart, stride, -apart, rows, columns)
+            self._levels.append(_At(ahead, back, (down[i], along[i]), bands, lowpass))
+            found += [(start + b * apart, stride, rows * columns, s.rows) for b in range(BANDS)]
+            start += BANDS * apart
+            end += s.rows * 2 * rows * pitch
+        self.hold(start, found)
+        self._low = self.buffer("lowpass", end)
+
+    def aligned(self, flat: DeviceArray) -> bool:
+        """Whether rows of samples begin at multiples of four elements."""
+        return interop.address(flat) % 16 == 0 and self.shape.size[1] % 4 == 0
+
+    def _launch(
+        self,
+        kernel: Kernel,
+        threads: int,
+        tiles: tuple[int, int],
+        stream: Stream,
+        before: tuple[object, ...],
+        after: tuple[object, ...],
+    ) -> None:
+        """Launch ``kernel`` for some tiles across and down; a grid has at most `ROWS` sections."""
+        (across, down), sections = tiles, self.shape.rows
+        turns = max(min(across * down * sections // self.options.blocks[1], TURNS), 1)
+        for first in range(0, sections, ROWS):
+            launch = kernel[(across * -(-down // turns), min(sections - first, ROWS)), threads, stream]
+            launch(*before, Tiling(first, across, turns), *after)
+
+    def _plane(self, i: int, flat: DeviceArray) -> Plane:
+        """Return where the i-th launch reads samples or, of `inverse`, writes them."""
+        s = self.shape
+        return Plane(self._low, *self._levels[i - 1].lowpass) if i else Plane(flat, 0, s.samples, s.size[1])
+
+    def forward_launch(self, i: int, x: DeviceArray, stream: Stream, beside: Beside = ALONE) -> None:
+        one, of = self._levels[i], self._levels[i].analysis
+        down, along = one.axes
+        tiles = -(-along[1] // analysis_width(of)), -(-down[1] // turn(of))
+        after = Plane(self._low, *one.lowpass), Coefficients(self.parts, self.magnitudes, one.bands)
+        self._launch(analysis(of), of.build.threads, tiles, stream, (self._plane(i, x), one.axes), after)
+
+    def inverse_launch(self, i: int, y: DeviceArray, stream: Stream, by: Shrinking = KEPT) -> None:
+        one, of = self._levels[i], self._levels[i].synthesis
+        wide = i > 0 or self.aligned(y)
+        flags, checks = self.flags if by.source is None else by.source.flags, by.source is not None and i == 0
+        details, weights, weighed = self.coefficients_for(by)
+        tiles = -(-one.axes[1][1] // synthesis_width(of)), -(-2 * one.bands.rows // rows_in(of))
+        source = Plane(self._low, *one.lowpass), Coefficients(details, weights, one.bands)
+        after = self._plane(i, y), one.axes, wide, flags, checks
+        self._launch(synthesis(of, weighed), 2 * of.build.threads, tiles, stream, source, after)
+
+    def inverse(self, y: DeviceArray, stream: Stream, by: Shrinking = KEPT) -> None:
+        super().inverse(y, stream, self.weighed(by, stream) if by.function in KNOWN else by)
+
+    def weighed(self, by: Shrinking, stream: Stream) -> Shrinking:
+        """Return gains instead of a function and its thresholds: two threads load every coefficient."""
+        own, rows, threads = self.gains, self.shape.rows, self.options.threads
+        kernel = pointwise(by.function, self.build)
+        for i in range(0, len(self.layout), BANDS):  # bands of a level are equally long
+            blocks = -(-self.layout.bands[i].length // (4 * threads))
+            for first in range(0, rows, ROWS):
+                launch = kernel[(blocks, min(rows - first, ROWS), BANDS), threads, stream]
+                launch(self.magnitudes, own, self.layout.table, by.thresholds, rows, first, i)
+        return by._replace(function=GAINS, details=own, thresholds=None)
+
+    def shrunk_together(self, grids: GridsOf, thresholds: DeviceArray, stream: Stream) -> Shrinking:
+        s, target, threads = self.shape, self.gains, self.options.threads
+        for i, one in enumerate(self._levels):
+            rows, columns = one.bands.rows, one.bands.columns
+            width = 1 if columns % 4 else 4
+            across, down = -(-columns // (threads * width)), -(-rows // ROWS_EACH)
+            for first in range(0, s.rows, ROWS):
+                launch = of_sections(self.build, width)[
+                    (across * down, min(s.rows - first, ROWS), BANDS), threads, stream
+                ]
+                tiling = Tiling(first, across, 1)
+                launch(self.magnitudes, target, one.bands, thresholds, self._limits(i), tiling)
+        return Shrinking(GAINS, details=target)
+
+    def _limits(self, i: int) -> tuple[int, int]:
+        """The threshold of a level's first direction, and how far that of the next lies from it."""
+        return (BANDS * (i + 1) - 1) * self.shape.rows, -self.shape.rows
+
+    def approximation(self) -> Place:
+        (begin, plane, pitch), (*_, rows, columns) = self._levels[-1].lowpass, self._levels[-1].bands
+        return Place(self._low, begin, (self.shape.rows, 2 * rows, 2 * columns), (plane, pitch, 1))
+
+    def places(self) -> list[Place]:
+        found = [self.approximation()]
+        for one in reversed(self._levels):
+            (begin, stride, apart, rows, columns), sections = one.bands, self.shape.rows
+            for band in range(BANDS):
+                found.append(Place(self.complex, begin + band * apart, (sections, rows, columns), (stride, columns, 1)))
+        return found

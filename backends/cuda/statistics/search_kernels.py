@@ -1,0 +1,676 @@
+"""Kernels that find medians, or other quantiles, of |d| and sums of d² of many bands and rows.
+
+Bands of few coefficients a row (`whole`): a block for each row and band does the whole search in shared memory.
+Long bands: many blocks for each, in passes over the details,
+
+    sample   draws some values, and lays the first window around their median
+    scan     counts the values below the window, lists those inside behind the details, and sums all squares
+    finish   goes through the lists, and finds the median of the few values in the bin that holds it
+
+and `scan` again and again, without lists, where several rows share a median or a search has not ended: the last block
+of a band lays its next window by what all have counted, or `narrow` does where several batches are counted.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from wavefilt.backends.cuda.dwt.tiling import ROWS
+from wavefilt.backends.cuda.runtime.compiler import kernel
+from wavefilt.backends.cuda.runtime.interfaces import Build, DeviceArray, DeviceFunction, Kernel
+from wavefilt.backends.cuda.runtime.target import cuda, device
+from wavefilt.backends.cuda.runtime.wide import bin_of, compare, load4, lowest, value_of
+
+from . import block_search as window
+from .block_search import BINS, WORKSPACE, first_shift, magnitudes
+from .layout import LENGTH, MEDIAN, OFFSET, PITCH, PLACES
+
+ROOMS = (2560, 4096)
+"""Values in shared memory: all of a row, or those of its window; with less room more blocks fit."""
+DRAWN, DEVIATIONS = 1024, 3.0
+"""Values in the sample of a longer row, and standard deviations of its median rank: 9 % of the row are in the window,
+and one row in 400 is searched anew."""
+
+
+class Search(NamedTuple):
+    """Arrays for all segments: values, `block_search` state, bins, window as values and as bits, and middle values."""
+
+    sizes: DeviceArray
+    state: DeviceArray
+    counts: DeviceArray
+    edges: DeviceArray
+    edge_keys: DeviceArray
+    middle: DeviceArray
+
+
+class Samples(NamedTuple):
+    """Room for samples, elements from one to the next, and for their bins, which are 0 before and after."""
+
+    keys: DeviceArray
+    pitch: int
+    coarse: DeviceArray
+
+
+class How(NamedTuple):
+    """Options of a pass: the finest bands that are searched, and whether it sums squares, lists, and pools rows."""
+
+    medians: int
+    with_energy: bool
+    listing: bool
+    pooled: bool
+
+
+def room_for(n: int) -> int:
+    """Return the values in shared memory for rows of at most n."""
+    return ROOMS[0] if n <= 8 * ROOMS[0] else ROOMS[1]
+
+
+@device
+def _begin(state, edge_keys, segment, low, shift, top, nothing):
+    """Lay the first window of a search; ``nothing`` is greater than all bits."""
+    if cuda.threadIdx.x == 0:
+        window.lay(state, edge_keys, segment, low, shift, top)
+        for field in (window.BELOW, window.NEXT, window.LISTED, window.TICKET, window.INSIDE, window.UNDER):
+            state[segment * window.FIELDS + field] = 0
+        state[segment * window.FIELDS + window.BASE] = window.NOT_YET
+        state[segment * window.FIELDS + window.ABOVE] = nothing
+
+
+@cache
+def _concluding(dtype: str, drawn: int, threads: int, share: float) -> DeviceFunction:
+    """Device function: the last of some blocks that have drawn a sample into ``keys`` lays the window of a segment.
+
+    Each has counted its own values in the widest bins of ``histogram``.
+    """
+    each, nothing = BINS // threads, magnitudes(np.dtype(dtype).itemsize)
+    (_, refine), (_, add, _, _) = (
+        window.bracketing(dtype, drawn, threads, share=share, wide=True),
+        window.histogram(threads),
+    )
+
+    @device
+    def conclude(samples, begin, parts, segment, histogram, workspace, tally, search):
+        keys, coarse, state = samples.keys, samples.coarse, search.state
+        cuda.syncthreads()
+        if parts > 1:
+            add(histogram, coarse, segment)
+            if not window.last_of(parts, state, segment * window.FIELDS, tally):
+                return
+        for j in range(each):
+            i = j * threads + cuda.threadIdx.x
+            if parts > 1:
+                histogram[i] = coarse[segment * BINS + i]
+                coarse[segment * BINS + i] = 0
+            search.counts[segment * BINS + i] = 0
+        cuda.syncthreads()
+        low, shift, top = refine(keys, begin, histogram, workspace)
+        _begin(state, search.edge_keys, segment, low, shift, top, nothing)
+
+    return conclude
+
+
+@cache
+def sample(build: Build, drawn: int, share: float = MEDIAN) -> Kernel:
+    """Kernel of ``parts`` blocks for every row and band, which lay a first window from values of the band itself."""
+    dtype, threads = build.dtype, build.threads
+    widest = first_shift(np.dtype(dtype).itemsize)
+    conclude, scattered = _concluding(dtype, drawn, threads, share), window.scattering(drawn)
+    clear, _, _, _ = window.histogram(threads)
+
+    @kernel(build, drawn, share)
+    def sample(where, parts, samples, search):
+        _, keys, bands, _, rows = where
+        histogram = cuda.shared.array(BINS, np.int32)
+        workspace = cuda.shared.array(WORKSPACE, np.int32)
+        tally = cuda.shared.array(3, np.int32)
+        band, part = cuda.blockIdx.x // parts, cuda.blockIdx.x % parts
+        row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
+        if row >= rows:
+            return
+        clear(histogram, 0)
+        cuda.syncthreads()
+        n, segment = bands[band * PLACES + LENGTH], band * rows + row
+        source, target = bands[band * PLACES + OFFSET] + row * bands[band * PLACES + PITCH], segment * samples.pitch
+        for i in range(part * threads + cuda.threadIdx.x, drawn, parts * threads):
+            bits = keys[source + scattered(i, n)]
+            samples.keys[target + i] = bits
+            window.count_in_bin(bits, 0, widest, histogram)
+        conclude(samples, target, parts, segment, histogram, workspace, tally, search)
+
+    return sample
+
+
+@device
+def squares(a, b):
+    return np.float64(a) * np.float64(a) + np.float64(b) * np.float64(b)
+
+
+@cache
+def measuring(dtype: str, threads: int) -> DeviceFunction:
+    """Device function: this thread's sum of the squares from ``first`` to ``last``."""
+    number = np.dtype(dtype).type
+
+    @device
+    def measure(coefficients, source, first, last):
+        thread, square = cuda.threadIdx.x, 0.0
+        for v in range(first // 4 + thread, last // 4, threads):
+            d0, d1, d2, d3 = load4(coefficients, source + 4 * v)
+            square += squares(d0, d1) + squares(d2, d3)
+        for i in range(last // 4 * 4 + thread, last, threads):
+            square += squares(coefficients[source + i], number(0))
+        return square
+
+    return measure
+
+
+@cache
+def comparing(dtype: str, threads: int, whole: bool) -> DeviceFunction:
+    """Device function: of this thread's 32 values, the sum of squares, how many lie below the window, and which inside.
+
+    ``whole`` if all values are there, else they end at ``last``.
+    """
+    number, nothing = np.dtype(dtype).type, np.dtype(dtype).type(np.nan)  # neither below a window nor inside
+
+    @device
+    def compare_all(coefficients, source, start, last, bottom, top, with_energy, square, smaller):
+        inside, at = np.uint32(0), source + start + 4 * cuda.threadIdx.x
+        for _ in range(2):  # four loads under way at once
+            p = load4(coefficients, at)
+            q = load4(coefficients, at + 4 * threads)
+            r = load4(coefficients, at + 8 * threads)
+            s = load4(coefficients, at + 12 * threads)
+            if with_energy:
+                square += squares(p[0], p[1]) + squares(p[2], p[3]) + squares(q[0], q[1]) + squares(q[2], q[3])
+                square += squares(r[0], r[1]) + squares(r[2], r[3]) + squares(s[0], s[1]) + squares(s[2], s[3])
+            below, marks = compare(p + q + r + s, bottom, top)
+            smaller += below
+            inside = np.uint32(inside >> 16 | marks << 16)
+            at += 16 * threads
+        return square, smaller, inside
+
+    @device
+    def compare_last(coefficients, source, start, last, bottom, top, with_energy, square, smaller):
+        inside, at = np.uint32(0), start + 4 * cuda.threadIdx.x
+        for j in range(8):
+            if at >= last:
+                break
+            d = nothing, nothing, nothing, nothing
+            if at + 4 <= last:
+                d = load4(coefficients, source + at)
+                if with_energy:
+                    square += squares(d[0], d[1]) + squares(d[2], d[3])
+            else:
+                d0, d1, d2 = coefficients[source + at], nothing, nothing
+                if at + 1 < last:
+                    d1 = coefficients[source + at + 1]
+                if at + 2 < last:
+                    d2 = coefficients[source + at + 2]
+                if with_energy:
+                    square += squares(d0, number(0))
+                    if at + 1 < last:
+                        square += squares(d1, number(0))
+                    if at + 2 < last:
+                        square += squares(d2, number(0))
+                d = d0, d1, d2, nothing
+            below, marks = compare(d, bottom, top)
+            smaller += below
+            inside = np.uint32(inside | marks << 4 * j)
+            at += 4 * threads
+        return square, smaller, inside
+
+    return compare_all if whole else compare_last
+
+
+@cache
+def _listing(dtype: str, threads: int, stage: int) -> tuple[DeviceFunction, DeviceFunction]:
+    """Device functions: ``take`` the marked keys of a thread, and ``deliver`` the staged keys of the block.
+
+    Staged keys are counted and listed by all threads together: few threads have more than one at a time.
+    """
+    mask = magnitudes(np.dtype(dtype).itemsize)
+
+    @device
+    def take(keys, at, marks, listing, low, shift, staged, histogram, tally):
+        """Stage the keys marked, or count them where the stage has no room; how many are staged then."""
+        place = np.int32(stage)
+        if listing:  # every thread, so that a warp adds up before one atomic
+            place = np.int32(cuda.atomic.add(tally, 1, np.int32(cuda.popc(marks))))
+        while marks != 0:
+            i = lowest(marks)
+            marks = np.uint32(marks & (marks - 1))
+            k = keys[np.uint64(at + (i >> 2) * 4 * threads + (i & 3))]
+            if place < stage:
+                staged[np.uint32(place)] = k & mask
+            else:
+                cuda.atomic.add(histogram, bin_of(k, low, shift), 1)
+            place = np.int32(place + 1)
+        return place
+
+    @device
+    def deliver(keys, target_list, longest, low, shift, staged, histogram, state, field, tally, place_in_list):
+        """After a barrier: count the staged keys, and put them into the segment's list; then nothing is staged."""
+        size, target = np.int64(tally[1]), np.int64(0)
+        if cuda.threadIdx.x == 0:
+            # a full stage makes the list too long to be valid
+            target = cuda.atomic.add(state, field + window.LISTED, size if size <= stage else longest + 1)
+        i = np.int64(cuda.threadIdx.x)
+        while i < size and i < stage:
+            cuda.atomic.add(histogram, bin_of(staged[np.uint64(i)], low, shift), 1)
+            i += threads
+        if cuda.threadIdx.x == 0:
+            place_in_list[0] = target
+        cuda.syncthreads()
+        target = place_in_list[0]
+        if cuda.threadIdx.x == 0:
+            tally[1] = 0
+        if size <= stage and target + size <= longest:
+            i = np.int64(cuda.threadIdx.x)
+            while i < size:
+                keys[np.uint64(target_list + target + i)] = staged[np.uint64(i)]
+                i += threads
+        cuda.syncthreads()
+
+    return take, deliver
+
+
+@device
+def _segment(bands, chunk, part):
+    """The band that a part of a row belongs to, how many parts it has, and which of them this is."""
+    band = 0
+    parts = (bands[LENGTH] + chunk - 1) // chunk
+    while part >= parts:
+        part -= parts
+        band += 1
+        parts = (bands[band * PLACES + LENGTH] + chunk - 1) // chunk
+    return band, parts, part
+
+
+@cache
+def scan(build: Build, stage: int, share: float = MEDIAN) -> Kernel:
+    """Kernel of one pass: values of every segment by bin of its window, values below, and if wanted sums of squares.
+
+    ``medians`` finest bands are searched. ``listing`` the values in the window as well, behind the details, from
+    ``ends``. The last block of a segment lays the next window, and when ``listing`` sums the squares of all.
+    """
+    dtype, threads = build.dtype, build.threads
+    key = np.dtype(f"i{np.dtype(dtype).itemsize}").type
+    total, (clear, add, _, _) = window.summing(threads), window.histogram(threads)
+    measure, next_above = measuring(dtype, threads), window.next_value(dtype, threads)
+    take, deliver = _listing(dtype, threads, stage)
+    compare_all, compare_last = comparing(dtype, threads, True), comparing(dtype, threads, False)
+    narrower = window.narrowing(dtype, threads, share)
+
+    @kernel(build, stage, share, registers=48 if dtype == "float32" else None, since=(9, 0))
+    def scan(where, groups, chunk, how, search, partial, energy):
+        details, keys, bands, ends, rows = where
+        state, counts, edges, middle = search.state, search.counts, search.edges, search.middle
+        medians, with_energy, listing, pooled = how
+        histogram = cuda.shared.array(BINS, np.int32)
+        workspace = cuda.shared.array(WORKSPACE, np.int64)
+        staged = cuda.shared.array(stage, key)
+        sums = cuda.shared.array(threads, np.float64)
+        least = cuda.shared.array(1, key)
+        tally = cuda.shared.array(3, np.int32)  # values below, values staged, whether this block is the last
+        place_in_list = cuda.shared.array(1, np.int64)
+        thread = cuda.threadIdx.x
+        row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
+        if row >= rows:
+            return
+        # backwards: the last coefficients written are still in the cache
+        band, parts, part = _segment(bands, chunk, cuda.gridDim.x - 1 - cuda.blockIdx.x)
+        n, pitch = bands[band * PLACES + LENGTH], bands[band * PLACES + PITCH]
+        source = bands[band * PLACES + OFFSET] + row * pitch
+        segment = band * groups + (row if groups > 1 else 0)
+        field = segment * window.FIELDS
+        searched = band < medians and (state[field + window.SHIFT] != window.DONE or state[field + window.NEXT] != 0)
+        first, last = part * chunk, min((part + 1) * chunk, n)
+        if not searched or state[field + window.SHIFT] == window.DONE:
+            if with_energy:
+                sums[thread] = measure(details, source, first, last)
+                total(sums, thread)
+                if thread == 0:
+                    partial[(row + 1) * cuda.gridDim.x - 1 - cuda.blockIdx.x] = sums[0]
+            if searched:
+                next_above(keys, source, first, last, state[field + window.LOW], least, middle, segment)
+                if not pooled and window.last_of(parts, state, field, tally) and thread == 0:
+                    state[field + window.NEXT] = 0
+            return
+        low, shift, longest, target_list = (
+            state[field + window.LOW],
+            state[field + window.SHIFT],
+            window.room(pitch),
+            ends + window.room(source),
+        )
+        clear(histogram, 0)
+        if thread < 3:
+            tally[thread] = 0
+        cuda.syncthreads()
+        bottom, top = edges[2 * segment], edges[2 * segment + 1]
+        smaller, square = 0, 0.0
+        for start in range(first, last, 32 * threads):
+            if start + 32 * threads <= last:
+                square, smaller, inside = compare_all(
+                    details, source, start, last, bottom, top, with_energy, square, smaller
+                )
+            else:
+                square, smaller, inside = compare_last(
+                    details, source, start, last, bottom, top, with_energy, square, smaller
+                )
+            at = source + start + 4 * thread  # of few, so they are taken afterwards
+            place = take(keys, at, inside, listing, low, shift, staged, histogram, tally)
+            # two thirds stay free, five times what is expected of an iteration
+            if listing and cuda.syncthreads_or(np.int32(1 if place > stage // 3 else 0)) != 0:
+                deliver(keys, target_list, longest, low, shift, staged, histogram, state, field, tally, place_in_list)
+        if listing:
+            cuda.syncthreads()
+            deliver(keys, target_list, longest, low, shift, staged, histogram, state, field, tally, place_in_list)
+        if with_energy:
+            sums[thread] = square
+            total(sums, thread)
+            if thread == 0:
+                partial[(row + 1) * cuda.gridDim.x - 1 - cuda.blockIdx.x] = sums[0]
+        cuda.atomic.add(tally, 0, smaller)
+        cuda.syncthreads()
+        add(histogram, counts, segment)
+        if thread == 0:
+            cuda.atomic.add(state, field + window.BELOW, np.int64(tally[0]))
+        if not pooled and window.last_of(parts, state, field, tally):
+            narrower(search, segment, workspace)
+            if with_energy and listing:
+                square, begin = 0.0, (row + 1) * cuda.gridDim.x - 1 - cuda.blockIdx.x - part
+                for i in range(thread, parts, threads):
+                    square += partial[begin + i]
+                sums[thread] = square
+                total(sums, thread)
+                if thread == 0:
+                    energy[segment] = sums[0]
+
+    return scan
+
+
+@cache
+def gather(build: Build) -> Kernel:
+    """Kernel of the sums of squares of every segment from the sums of its chunks, always in the same order."""
+    threads, total = build.threads, window.summing(build.threads)
+
+    @kernel(build)
+    def gather(partial, bands, rows, groups, across, chunk, again, energy):
+        sums = cuda.shared.array(threads, np.float64)
+        thread, segment = cuda.threadIdx.x, cuda.blockIdx.x
+        band, group = segment // groups, segment - segment // groups * groups
+        begin = 0
+        for i in range(band):
+            begin += (bands[i * PLACES + LENGTH] + chunk - 1) // chunk
+        here = (bands[band * PLACES + LENGTH] + chunk - 1) // chunk
+        first, last = (group, group + 1) if groups > 1 else (0, rows)
+        square = 0.0
+        for i in range(thread, (last - first) * here, threads):
+            square += partial[(first + i // here) * across + begin + i % here]
+        sums[thread] = square
+        total(sums, thread)
+        if thread == 0:
+            energy[segment] = sums[0] + (energy[segment] if again else 0.0)
+
+    return gather
+
+
+@cache
+def narrow(build: Build, share: float = MEDIAN) -> Kernel:
+    """Kernel, after a pass over several batches: every segment's next window, or its middle values.
+
+    Not where the list of a row, ``pitch`` elements from the next, is too long: such a pass has not counted all values.
+    """
+    narrower = window.narrowing(build.dtype, build.threads, share)
+
+    @kernel(build, share)
+    def narrow(search, pitch):
+        state = search.state
+        workspace = cuda.shared.array(WORKSPACE, np.int64)
+        field = cuda.blockIdx.x * window.FIELDS
+        if state[field + window.LISTED] > window.room(pitch):
+            return
+        if state[field + window.SHIFT] != window.DONE:
+            narrower(search, cuda.blockIdx.x, workspace)
+        elif cuda.threadIdx.x == 0:
+            state[field + window.NEXT] = 0
+
+    return narrow
+
+
+@cache
+def finish(build: Build, close: int, share: float = MEDIAN) -> Kernel:
+    """Kernel of the last pass over the lists, ``parts`` blocks for each: the middle values.
+
+    Values in the window, at most ``close``, are ``gathered``, and the last block finds the middle of them. If there are
+    more, or the window missed, it searches the whole row, and the ``state`` stays unfinished.
+    """
+    threads, itemsize = build.threads, np.dtype(build.dtype).itemsize
+    key, widest, infinity = np.dtype(f"i{itemsize}").type, first_shift(itemsize), magnitudes(itemsize)
+    select, _ = window.selecting(itemsize, threads, False)
+    select_all, following = window.selecting(itemsize, threads, True)
+
+    @device
+    def take(k, low, top, values, tally, closest):
+        """Whether a listed value lies below the window, which keeps it if it lies inside; the smallest above it."""
+        if k < low:
+            return 1, closest
+        if k > top:
+            return 0, min(closest, np.int64(k))
+        i = cuda.atomic.add(tally, 1, 1)
+        if i < close:
+            values[i] = k
+        return 0, closest
+
+    ranks = window.ranking(share)
+
+    @kernel(build, close, share)
+    def finish(where, parts, search, gathered):
+        _, keys, bands, ends, rows = where
+        state, middle = search.state, search.middle
+        histogram = cuda.shared.array(BINS, np.int32)
+        workspace = cuda.shared.array(WORKSPACE, np.int32)
+        values = cuda.shared.array(close, key)
+        least = cuda.shared.array(1, key)
+        place = cuda.shared.array(1, np.int64)
+        tally = cuda.shared.array(3, np.int32)
+        thread = cuda.threadIdx.x
+        row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
+        if row >= rows:
+            return
+        band, part = cuda.blockIdx.x // parts, cuda.blockIdx.x % parts
+        n, pitch = bands[band * PLACES + LENGTH], bands[band * PLACES + PITCH]
+        source, segment = bands[band * PLACES + OFFSET] + row * pitch, band * rows + row
+        field = segment * window.FIELDS
+        if window.ended(state, segment):
+            return
+        low, shift, listed = state[field + window.LOW], state[field + window.SHIFT], state[field + window.LISTED]
+        known = 0 < listed <= window.room(pitch)
+        wanted, even = ranks(n)
+        top = low if shift == window.DONE else low + (BINS << shift) - 1
+        if not known:
+            listed = np.int64(0)
+        if thread == 0:
+            least[0], tally[0], tally[1] = infinity, 0, 0
+        cuda.syncthreads()
+        chunk = ((listed + parts - 1) // parts + 3) & ~3
+        first, last = part * chunk, min((part + 1) * chunk, listed)
+        here, smaller, closest, below = ends + window.room(source), 0, np.int64(infinity), 0
+        i = first + 4 * thread  # no range, whose length would be computed
+        while i < last:
+            k0, k1, k2, k3 = load4(keys, here + i)  # of |d|: there is no sign to mask
+            below, closest = take(k0, low, top, values, tally, closest)
+            smaller += below
+            if i + 1 < last:
+                below, closest = take(k1, low, top, values, tally, closest)
+                smaller += below
+            if i + 2 < last:
+                below, closest = take(k2, low, top, values, tally, closest)
+                smaller += below
+            if i + 3 < last:
+                below, closest = take(k3, low, top, values, tally, closest)
+                smaller += below
+            i += 4 * threads
+        cuda.atomic.add(tally, 0, smaller)
+        window.lower(least, closest)
+        cuda.syncthreads()
+        inside, target = np.int64(tally[1]), segment * close
+        if thread == 0:
+            cuda.atomic.add(state, field + window.UNDER, np.int64(tally[0]))
+            cuda.atomic.min(state, field + window.ABOVE, least[0])
+            place[0] = cuda.atomic.add(state, field + window.INSIDE, inside)
+        cuda.syncthreads()
+        i = thread
+        while i < inside and i < close and place[0] + i < close:
+            gathered[target + place[0] + i] = values[i]
+            i += threads
+        if not window.last_of(parts, state, field, tally):
+            return
+        inside, above = state[field + window.INSIDE], state[field + window.ABOVE]
+        rank = wanted - max(state[field + window.BASE], 0) - state[field + window.BELOW] - state[field + window.UNDER]
+        done = known and (shift == window.DONE or 0 <= rank < inside <= close)
+        high = np.int64(infinity)
+        if not done:
+            low, high = select_all(
+                keys, source, n, np.int64(0), np.int64(widest), wanted, even, histogram, workspace, least
+            )
+        elif shift != window.DONE:
+            i = thread
+            while i < inside:
+                values[i] = gathered[target + i]
+                i += threads
+            cuda.syncthreads()
+            low, high = select(values, 0, inside, low, shift, rank, even, histogram, workspace, least)
+        high = min(high, above) if done else high
+        if high == infinity:
+            cuda.syncthreads()
+            high = following(keys, source, n, low, least)
+        if thread == 0:
+            middle[2 * segment], middle[2 * segment + 1] = low, high
+            if done:
+                state[field + window.SHIFT], state[field + window.NEXT] = window.DONE, 0
+
+    return finish
+
+
+@cache
+def _filling(dtype: str, threads: int, room: int, drawn: int, share: float) -> DeviceFunction:
+    """Device function: the values of a row in a window around their median, to shared memory.
+
+    The window, the values listed and those below it, and this thread's part of the sum of squares. A row of ``room``
+    values is listed as it is.
+    """
+    itemsize, drawn_each = np.dtype(dtype).itemsize, drawn // threads
+    mask, widest = magnitudes(itemsize), first_shift(itemsize)
+    (bracket, _), scattered = window.bracketing(dtype, drawn, threads, DEVIATIONS, share), window.scattering(drawn)
+    measure = measuring(dtype, threads)
+    compare_all, compare_last = comparing(dtype, threads, True), comparing(dtype, threads, False)
+
+    @device
+    def fill(coefficients, keys, begin, n, with_energy, values, histogram, workspace, tally):
+        thread, square = cuda.threadIdx.x, 0.0
+        if n <= room:
+            i = thread
+            while i < n:  # no range, whose length would be computed
+                values[i] = keys[begin + i] & mask
+                i += threads
+            if with_energy:
+                square = measure(coefficients, begin, 0, n)
+            return np.int64(0), np.int64(widest), n, np.int64(0), square
+        for j in range(drawn_each):
+            i = j * threads + thread
+            values[i] = keys[begin + scattered(i, n)] & mask
+        if thread < 2:
+            tally[thread] = 0
+        cuda.syncthreads()
+        low, shift, last = bracket(values, 0, histogram, workspace)
+        bottom, top, smaller = value_of(low, coefficients), value_of(last, coefficients), 0
+        cuda.syncthreads()
+        for start in range(0, n, 32 * threads):
+            if start + 32 * threads <= n:
+                square, smaller, inside = compare_all(
+                    coefficients, begin, start, n, bottom, top, with_energy, square, smaller
+                )
+            else:
+                square, smaller, inside = compare_last(
+                    coefficients, begin, start, n, bottom, top, with_energy, square, smaller
+                )
+            # every thread, so that a warp adds up before one atomic
+            place = np.int32(cuda.atomic.add(tally, 1, np.int32(cuda.popc(inside))))
+            at = begin + start + 4 * thread
+            while inside != 0 and place < room:
+                i = lowest(inside)
+                inside = np.uint32(inside & (inside - 1))
+                values[np.uint32(place)] = keys[np.uint64(at + (i >> 2) * 4 * threads + (i & 3))] & mask
+                place = np.int32(place + 1)
+        cuda.atomic.add(tally, 0, smaller)
+        cuda.syncthreads()
+        return low, np.int64(shift), np.int64(tally[1]), np.int64(tally[0]), square
+
+    return fill
+
+
+@cache
+def whole(build: Build, room: int, share: float = MEDIAN, drawn: int = DRAWN) -> Kernel:
+    """Kernel for bands from ``first`` on of every row, a block for each: the two middle values and the sum of squares.
+
+    Medians are computed of the ``medians`` finest bands. A row is read once, except for a sample, unless its window
+    missed.
+    """
+    dtype, threads = build.dtype, build.threads
+    itemsize = np.dtype(dtype).itemsize
+    key, widest, infinity = np.dtype(f"i{itemsize}").type, first_shift(itemsize), magnitudes(itemsize)
+    total, measure = window.summing(threads), measuring(dtype, threads)
+    fill, (select, _) = _filling(dtype, threads, room, drawn, share), window.selecting(itemsize, threads, False)
+    select_all, following = window.selecting(itemsize, threads, True)
+
+    ranks = window.ranking(share)
+
+    @kernel(build, room, drawn, share, registers=56 if dtype == "float32" else None, since=(9, 0))
+    def whole(where, first, medians, with_energy, middle, energy):
+        coefficients, keys, bands, _, rows = where
+        histogram = cuda.shared.array(BINS, np.int32)
+        workspace = cuda.shared.array(WORKSPACE, np.int32)
+        values = cuda.shared.array(room, key)
+        sums = cuda.shared.array(threads, np.float64)
+        least = cuda.shared.array(1, key)
+        tally = cuda.shared.array(2, np.int32)
+        thread, band = cuda.threadIdx.x, first + cuda.blockIdx.x
+        row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
+        if row >= rows:
+            return
+        n = bands[band * PLACES + LENGTH]
+        begin = bands[band * PLACES + OFFSET] + row * bands[band * PLACES + PITCH]
+        segment = band * rows + row
+        low, shift, listed, below = np.int64(0), np.int64(widest), np.int64(0), np.int64(0)
+        if band < medians:
+            low, shift, listed, below, square = fill(
+                coefficients, keys, begin, n, with_energy, values, histogram, workspace, tally
+            )
+        else:
+            square = measure(coefficients, begin, 0, n)
+        if with_energy:
+            sums[thread] = square
+            total(sums, thread)
+            if thread == 0:
+                energy[segment] = sums[0]
+        if band >= medians:
+            return
+        rank, even = ranks(n)
+        rank -= below
+        if 0 <= rank < listed <= room:
+            low, high = select(values, 0, listed, low, shift, rank, even, histogram, workspace, least)
+            if high == infinity:
+                cuda.syncthreads()
+                high = following(keys, begin, n, low, least)
+        else:
+            low, high = select_all(
+                keys, begin, n, np.int64(0), np.int64(widest), rank + below, even, histogram, workspace, least
+            )
+        if thread == 0:
+            middle[2 * segment] = low
+            middle[2 * segment + 1] = high
+
+    return whole

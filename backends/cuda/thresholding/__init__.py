@@ -1,1 +1,0 @@
-"""Thresholds chosen, and coefficients shrunk, on the device."""

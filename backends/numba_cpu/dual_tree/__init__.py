@@ -1,1 +1,0 @@
-"""The dual-tree transforms of rows and of panels, compiled."""

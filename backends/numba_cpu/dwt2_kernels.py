@@ -1,0 +1,158 @@
+"""One level of the transform of both axes, tile by tile: rows are filtered into a scratch, and that down its columns.
+
+Both steps read and write runs of rows: the columns of a tile go down side by side, a vector of them at a time.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .adapter import part
+from .dwt import PADDING
+from .dwt_kernels import clear, extension, shrink, split_row
+from .target import GROUP_BYTES
+from .vector import analyse, greater, lesser, synthesise, tail, view
+
+
+@part
+def _columns(u, u_at, v, v_at, step, count, lo, hi, s, s_at, r, r_at, ends):
+    """Compute `vector.analyse` of ``count`` places: whole groups where they fit, the rest by way of ``ends``."""
+    group = GROUP_BYTES // lo.itemsize
+    whole = count // group * group
+    for p in range(0, whole, group):
+        analyse(u, u_at + p, v, v_at + p, step, lo, hi, s, s_at + p, r, r_at + p)
+    if whole < count:
+        analyse(u, u_at + whole, v, v_at + whole, step, lo, hi, ends, 0, ends, group)
+        for i in range(count - whole):
+            s[s_at + whole + i] = ends[i]
+            r[r_at + whole + i] = ends[group + i]
+
+
+@part
+def _rows(row, n, at, count, first, mode, none, even, odd, lo, hi, low, low_at, high, high_at):
+    """Compute coefficients ``at`` to ``at + count``, and more to fill a group, of a row of n samples."""
+    split_row(even, odd, 2 * at + first, count + len(lo) // 2 - 1, row, 0, n, row, 0, n, mode, none, lo)
+    for p in range(0, count, GROUP_BYTES // lo.itemsize):
+        analyse(even, p, odd, p, 1, lo, hi, low, low_at + p, high, high_at + p)
+
+
+@part
+def forward(
+    sizes, tile, source, bands, row_first, row_mode, lo, hi, column_first, column_mode, column_lo, column_hi,
+    workspace, begin, end,
+):  # fmt: skip
+    """Transform tiles ``begin`` to ``end``, counted through all sections.
+
+    ``sizes`` and ``tile`` come from `dwt2.plan`; ``source`` and ``bands`` (cA, cH, cV, cD) are addresses
+    of C-contiguous sections. ``lo`` and ``hi`` filter along a row, ``column_lo`` and ``column_hi`` from row to row;
+    the first inputs and the modes likewise.
+    """
+    rows, columns, m, n = sizes[0], sizes[1], sizes[2], sizes[3]
+    height, width, down, across, pitch = tile[0], tile[1], tile[2], tile[3], tile[4]
+    size, group = lo.itemsize, GROUP_BYTES // lo.itemsize
+    taps = len(column_lo)
+    stride, length = width + len(lo) // 2 + group + PADDING, (2 * height + taps - 2) * pitch
+    factors, places = view(workspace, 3, sizes), view(workspace + 24, 3, sizes)
+    ends = view(workspace + 64, 2 * group, lo)
+    blocks = workspace + 64 + 2 * group * size
+    clear(view(workspace + 64, 2 * (group + stride + length) + group + 6 * pitch, lo))
+    even, odd = view(blocks, stride, lo), view(blocks + stride * size, stride, lo)
+    terms = view(blocks + 2 * stride * size, 6 * pitch, lo)
+    scratch = view(blocks + (2 * stride + 6 * pitch) * size, 2 * length + group, lo)
+    none = view(workspace, 0, sizes)
+    for job in range(begin, end):
+        section, place = job // (down * across), job % (down * across)
+        top, left = place // across * height, place % across * width
+        filled, count = lesser(height, m - top), lesser(width, n - left)
+        for i in range(2 * filled + taps - 2):
+            places[0], factors[0], places[1], factors[1], places[2], factors[2] = extension(
+                column_mode, 2 * top + column_first + i, rows
+            )
+            # filtering is linear: a filtered row outside is the sum of filtered rows that a sample there is of samples
+            alone = factors[0] == 1 and factors[1] == 0 and factors[2] == 0
+            for term in range(3):
+                if factors[term] != 0:
+                    row = view(source + (section * rows + places[term]) * columns * size, columns, lo)
+                    if alone:
+                        _rows(row, columns, left, count, row_first, row_mode, none, even, odd, lo, hi,
+                              scratch, i * pitch, scratch, length + i * pitch)  # fmt: skip
+                    else:
+                        _rows(row, columns, left, count, row_first, row_mode, none, even, odd, lo, hi,
+                              terms, 2 * term * pitch, terms, (2 * term + 1) * pitch)  # fmt: skip
+            if not alone:
+                for half in range(2):
+                    for p in range(count):
+                        total = 0.0  # float64, as in `kernels._split`
+                        for term in range(3):
+                            if factors[term] != 0:
+                                total += factors[term] * np.float64(terms[(2 * term + half) * pitch + p])
+                        scratch[half * length + i * pitch + p] = total
+        for half in range(2):
+            first = (section * m + top) * n + left
+            smooth = view(bands[2 * half] + first * size, (filled - 1) * n + count, lo)
+            detail = view(bands[2 * half + 1] + first * size, (filled - 1) * n + count, lo)
+            for r in range(filled):
+                at = half * length + 2 * r * pitch
+                _columns(scratch, at, scratch, at + pitch, 2 * pitch, count, column_lo, column_hi,
+                         smooth, r * n, detail, r * n, ends)  # fmt: skip
+
+
+@part
+def _shrunk(band, n, at, count, function, threshold, out):
+    """Shrink coefficients ``at`` to ``at + count`` of a periodic row of n."""
+    if at >= 0 and at + count <= n:
+        shrink(tail(band, at), count, out, function, threshold)
+    else:
+        for i in range(count):
+            out[i] = band[(at + i) % n]
+        shrink(out, count, out, function, threshold)
+
+
+@part
+def inverse(
+    sizes, tile, target, bands, shift, even_taps, odd_taps, column_shift, column_even, column_odd,
+    keep, function, thresholds, workspace, begin, end,
+):  # fmt: skip
+    """Reconstruct tiles ``begin`` to ``end``, counted through all sections, with the details shrunk on load.
+
+    As in `forward`; tiles are of pairs of samples that begin at the output sample of coefficient 0, ``shift``.
+    ``thresholds`` (3, sections) in float64 are for cD, cV and cH; ``keep`` is the function that leaves cA unchanged.
+    """
+    rows, columns, m, n = sizes[0], sizes[1], sizes[2], sizes[3]
+    height, width, down, across, pitch = tile[0], tile[1], tile[2], tile[3], tile[4]
+    size, group = even_taps.itemsize, GROUP_BYTES // even_taps.itemsize
+    phases, column_phases = len(even_taps) // 2, len(column_even) // 2
+    stride, length = width + phases + group + PADDING, (height + column_phases - 1) * pitch
+    ends, blocks = view(workspace, 2 * group, even_taps), workspace + 2 * group * size
+    clear(view(workspace, 2 * (group + stride + length) + group + pitch, even_taps))
+    smooth, detail = view(blocks, stride, even_taps), view(blocks + stride * size, stride, even_taps)
+    spare = view(blocks + 2 * stride * size, pitch, even_taps)
+    scratch = view(blocks + (2 * stride + pitch) * size, 2 * length + group, even_taps)
+    for job in range(begin, end):
+        section, place = job // (down * across), job % (down * across)
+        top = -column_shift // 2 + place // across * height
+        left = -shift // 2 + place % across * width
+        filled = lesser(height, (rows - column_shift + 1) // 2 - top)
+        count = lesser(width, (columns - shift + 1) // 2 - left)
+        for i in range(filled + column_phases - 1):
+            start = (section * m + (top + i) % m) * n * size
+            for half in range(2):
+                for high in range(2):
+                    band = 2 * high + half
+                    does = function if band else keep
+                    limit = thresholds[3 - band, section] if band else 0.0
+                    _shrunk(view(bands[band] + start, n, even_taps), n, left, count + phases - 1, does,
+                            even_taps.dtype.type(limit), detail if high else smooth)  # fmt: skip
+                for p in range(0, count, group):
+                    at = half * length + i * pitch + 2 * p
+                    synthesise(smooth, p, detail, p, 1, even_taps, odd_taps, scratch, at, scratch, at)
+        begins = 2 * left + shift
+        skip = greater(-begins, 0)
+        used = lesser(2 * count, columns - begins) - skip
+        for r in range(filled):
+            above = 2 * (top + r) + column_shift
+            at, out = r * pitch + skip, (section * rows + above) * columns + begins + skip
+            first = view(target + out * size, used, even_taps) if above >= 0 else spare
+            second = view(target + (out + columns) * size, used, even_taps) if above + 1 < rows else spare
+            _columns(scratch, at, scratch, length + at, pitch, used, column_even, column_odd,
+                     first, 0, second, 0, ends)  # fmt: skip

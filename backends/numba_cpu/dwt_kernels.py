@@ -1,0 +1,384 @@
+"""Forward and inverse transform of ranges of tiles, several levels at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wavefilt.thresholding.shrinkage import FIRM_RATIO
+from wavefilt.wavelets import boundary
+from wavefilt.wavelets.boundary import ANTIREFLECT, SMOOTH
+
+from .adapter import part
+from .dwt import BLOCK, PADDING
+from .launching import GARROTE, HARD, KEEP, SOFT
+from .target import GROUP_BYTES, HALF, VECTOR_BYTES
+from .vector import (
+    analyse,
+    analyse_past,
+    analyse_some,
+    greater,
+    largest,
+    lesser,
+    move,
+    split,
+    synthesise,
+    synthesise_past,
+    synthesise_some,
+    tail,
+    view,
+)
+
+extension = part(boundary.extension)
+
+
+@part
+def tabulate(places, factors, n, reach, mode):
+    """Tabulate place and factor of samples -reach to 0 and n - 1 to n - 1 + reach of an extended row of n.
+
+    In modes that extrapolate, such a sample is made of several: they have no table, which then has length 0.
+    """
+    for i in range(2 * (reach + 1)):
+        at = i - reach if i <= reach else n + i - reach - 2
+        places[i], factors[i], _, _, _, _ = extension(mode, at, n)
+
+
+@part
+def _tabulated(places, factors, entry, near, start, stop, far, far_start):
+    """Return a sample outside; numba does not test whether unsigned indices are negative."""
+    j, factor = places[np.uint64(entry)], factors[np.uint64(entry)]
+    k = np.uint64(j - start)
+    value = near[k] if k < np.uint64(stop - start) else far[np.uint64(j - far_start)]
+    return value * factor if factor != 0 else near.dtype.type(0)
+
+
+@part
+def split_row(even, odd, first, pairs, near, start, stop, far, far_start, n, mode, places, factors):
+    """Copy samples first + 2p and first + 2p + 1 of an extended row of n samples to even[p] and odd[p].
+
+    Two pieces of the row are in memory: near, which holds [start, stop), and far, with the rest that is needed.
+    ``places`` and ``factors`` are made by `tabulate`, or have length 0.
+    """
+    lanes = VECTOR_BYTES // near.itemsize
+    inside = lesser(greater((start - first + 1) // 2, 0), pairs)
+    outside = lesser(greater((stop - first) // 2, inside), pairs)
+    source = first - start
+    p = inside
+    while p + lanes <= outside:
+        split(near, source + 2 * p, even, p, odd, p)
+        p += lanes
+        if p < outside < p + lanes:  # the last vector once more covers some of the one before
+            p = outside - lanes
+    for rest in range(p, outside):
+        even[rest] = near[source + 2 * rest]
+        odd[rest] = near[source + 2 * rest + 1]
+    if len(places) > 0:
+        reach = len(places) // 2 - 1
+        for side in range(2):
+            entry = first + reach if side == 0 else first + reach + 2 - n
+            for p in range(0 if side == 0 else outside, inside if side == 0 else pairs):
+                at = entry + 2 * p
+                even[np.uint64(p)] = _tabulated(places, factors, at, near, start, stop, far, far_start)
+                odd[np.uint64(p)] = _tabulated(places, factors, at + 1, near, start, stop, far, far_start)
+        return
+    for i in range(2 * (pairs - outside + inside)):
+        place = i if i < 2 * inside else i + 2 * (outside - inside)
+        j, a, k, b, l, c = extension(mode, first + place, n)  # noqa: E741
+        total = 0.0  # float64: extrapolation over many samples loses digits
+        if a != 0:
+            total = a * np.float64(near[j - start] if start <= j < stop else far[j - far_start])
+        if b != 0:
+            total += b * np.float64(near[k - start] if start <= k < stop else far[k - far_start])
+        if c != 0:
+            total += c * np.float64(near[l - start] if start <= l < stop else far[l - far_start])
+        if place % 2:
+            odd[place // 2] = total
+        else:
+            even[place // 2] = total
+
+
+@part
+def clear(elements):
+    """Set elements of the workspace to 0: whole groups are computed, and denormals left in memory are slow."""
+    for i in range(len(elements)):
+        elements[i] = 0
+
+
+@part
+def _own(piece, tile, left, right, step, end):
+    """Return one of the two pieces of a tile, as a range of the deepest level: see `dwt.plan`."""
+    if tile == 0:
+        return (0, left) if piece == 0 and left > 0 else (right, end)
+    return (0, 0) if piece == 0 else (left + (tile - 1) * step, lesser(left + tile * step, right))
+
+
+@part
+def peak(address, sign_off, workspace, begin, end):
+    """Return the largest magnitude of some elements, as bits: a NaN is above infinity, and that above all others."""
+    bits = view(address + begin * sign_off.itemsize, end - begin, sign_off)
+    highest = sign_off[0] & 0
+    for i in range(end - begin):
+        highest = max(highest, bits[i] & sign_off[0])
+    return highest
+
+
+@part
+def forward(
+    lengths, left, right, step, tiles, scratch, rows, details, approximation, first, mode, measured, sign_off, past,
+    lo, hi, workspace, begin, end,
+):  # fmt: skip
+    """Transform tiles ``begin`` to ``end``, counted through all rows, through several levels.
+
+        samples  -> split_row -> even, odd -> analyse -> approximation: in the workspace, at the last level the result
+                                                      -> details: stored, for the tile's own range alone
+
+    ``rows``, ``details`` (finest first) and ``approximation`` are addresses of C-contiguous (rows, length)
+    arrays, ``lo`` and ``hi`` the reversed filters, ``first`` the input of coefficient 0 (`boundary.first_input`); see
+    `dwt.plan` for the workspace. Details of ``past`` coefficients or more are stored past the caches.
+    Returns the `peak` of rows of ``measured`` samples.
+    """
+    depth, taps, size, highest = len(lengths) - 1, len(lo), lo.itemsize, sign_off[0] & 0
+    phases, group, half = taps // 2, GROUP_BYTES // lo.itemsize, HALF // lo.itemsize
+    pitch, stride = scratch + PADDING, BLOCK + phases + group + PADDING
+    starts, stops = (
+        view(workspace, 2 * (depth + 1), lengths),
+        view(workspace + 16 * (depth + 1), 2 * (depth + 1), lengths),
+    )
+    blocks = workspace + 32 * (depth + 1)
+    clear(view(blocks, 4 * stride, lo))
+    even, odd = view(blocks, stride, lo), view(blocks + stride * size, stride, lo)
+    unused = view(blocks + 2 * stride * size, stride, lo)
+    levels = blocks + 4 * stride * size  # two buffers for each piece
+    entries = 2 * (taps + 1) if mode not in (SMOOTH, ANTIREFLECT) else 0
+    tables = levels + 4 * pitch * size  # of each level 8 bytes for each place, and for each factor
+    for j in range(depth if entries > 0 else 0):
+        table = tables + 16 * j * entries
+        tabulate(view(table, entries, lengths), view(table + 8 * entries, entries, lo), lengths[j], taps, mode)
+    together = 2 if tiles == 1 else 1  # rows that are one tile: while one waits for its last level, the other goes on
+    for job in range(begin, end, together):
+        tile = job % tiles
+        for piece in range(2 if tiles > 1 or job == begin else 0):
+            start, stop = _own(piece, tile, left, right, step, lengths[depth])
+            place = piece * (depth + 1) + depth
+            starts[place], stops[place] = start, stop
+            for j in range(depth, 0, -1):
+                start, stop = greater(2 * start + first, 0), lesser(2 * stop + first + taps - 2, lengths[j - 1])
+                place -= 1
+                starts[place], stops[place] = start, stop
+        for j in range(1, depth + 1):
+            n, m = lengths[j - 1], lengths[j]
+            table = tables + 16 * (j - 1) * entries
+            places, factors = view(table, entries, lengths), view(table + 8 * entries, entries, lo)
+            for piece in range(2):
+                place, other = piece * (depth + 1) + j, (1 - piece) * (depth + 1) + j
+                start, stop = starts[place], stops[place]
+                own_start, own_stop = _own(piece, tile, left, right, step, lengths[depth])
+                row = job // tiles + piece if together > 1 else job // tiles
+                if own_start >= own_stop or row * tiles >= end:
+                    continue
+                detail = view(details[j - 1] + row * m * size, m, lo)
+                last = own_stop == lengths[depth]
+                own_start, own_stop = own_start << (depth - j), m if last else own_stop << (depth - j)
+                if j == 1:
+                    near, near_start, near_stop, far_start = view(rows + row * n * size, n, lo), 0, n, 0
+                    far = near
+                else:
+                    near = view(levels + (2 * piece + (j & 1)) * pitch * size, pitch, lo)
+                    near_start, near_stop = starts[place - 1], stops[place - 1]
+                    far = view(levels + (2 - 2 * piece + (j & 1)) * pitch * size, pitch, lo)
+                    far_start = starts[other - 1]
+                if j == depth:
+                    target = view(approximation + (row * m + start) * size, stop - start, lo)
+                else:
+                    target = view(levels + (2 * piece + ((j + 1) & 1)) * pitch * size, pitch, lo)
+                at = start
+                while at < stop:
+                    to = lesser(at + BLOCK, stop)
+                    if at < own_start:
+                        to = lesser(to, own_start)
+                    elif at < own_stop:
+                        to = lesser(to, own_stop)
+                    count = to - at
+                    split_row(
+                        even, odd, 2 * at + first, count + phases - 1,
+                        near, near_start, near_stop, far, far_start, n, mode, places, factors,
+                    )  # fmt: skip
+                    if j == 1 and n == measured:  # these were just read
+                        place = greater(2 * at + first, 0)
+                        read = lesser(2 * (to + phases - 1) + first, n) - place
+                        highest = max(highest, peak(rows + (row * n + place) * size, sign_off, 0, 0, read))
+                    own = own_start <= at < own_stop
+                    high, high_at = (detail, at) if own else (unused, 0)
+                    p = 0
+                    if own and m >= past and (details[j - 1] + (row * m + at) * size) % VECTOR_BYTES == 0:
+                        while p + group <= count:
+                            analyse_past(even, p, odd, p, 1, lo, hi, target, at - start + p, high, high_at + p)
+                            p += group
+                    while p + group <= count:
+                        analyse(even, p, odd, p, 1, lo, hi, target, at - start + p, high, high_at + p)
+                        p += group
+                    while p < count:
+                        analyse_some(
+                            even, p, odd, p, 1, lo, hi, target, at - start + p, high, high_at + p, 0, count - p
+                        )
+                        p += half
+                    at = to
+    return highest
+
+
+@part
+def shrink(d, count, out, function, t):
+    """Apply the formulas of `wavefilt.thresholding.shrinkage`, in the data's dtype, to ``count`` details."""
+    zero, one = d.dtype.type(0), d.dtype.type(1)
+    if function == KEEP:
+        for i in range(count):
+            out[i] = d[i]
+    elif function == SOFT:
+        for i in range(count):
+            x = d[i]
+            clipped = t if x > t else x
+            out[i] = x - (-t if clipped < -t else clipped)
+    elif function == HARD:
+        for i in range(count):
+            out[i] = zero if abs(d[i]) < t else d[i]
+    elif function == GARROTE:
+        for i in range(count):
+            modulus = abs(d[i])
+            removed = t / modulus * t
+            out[i] = zero if modulus <= t else d[i] - np.copysign(removed, d[i])
+    else:
+        limit = d.dtype.type(largest(d) / FIRM_RATIO)
+        high = d.dtype.type(FIRM_RATIO) * (t if t < limit else limit)
+        gain = one / (one - t / high) if high > t else one
+        for i in range(count):
+            modulus = abs(d[i])
+            kept = zero if modulus <= t else (modulus - t) * gain
+            removed = zero if modulus > high else modulus - (kept if kept < modulus else modulus)
+            out[i] = d[i] - np.copysign(removed, d[i])
+
+
+@part
+def _copy(source, at, count, out, to):
+    """Copy ``count`` elements from ``at`` on."""
+    lanes = VECTOR_BYTES // source.itemsize
+    i = 0
+    while i + lanes <= count:
+        move(source, at + i, out, to + i)
+        i += lanes
+        if i < count < i + lanes:  # as in `split_row`
+            i = count - lanes
+    for rest in range(i, count):
+        out[to + rest] = source[at + rest]
+
+
+@part
+def _gather(out, at, count, near, start, stop, far, far_start, n):
+    """Copy coefficients ``at`` to ``at + count`` of a periodic row of n, from two pieces as in `split_row`."""
+    inside = lesser(greater(start - at, 0), count)
+    outside = lesser(greater(stop - at, inside), count)
+    _copy(near, at + inside - start, outside - inside, out, inside)
+    for i in range(count - (outside - inside)):
+        p = i if i < inside else i + outside - inside
+        k = at + p
+        k = k + n if k < 0 else k - n if k >= n else k
+        if k < 0 or k >= n:
+            k = k % n
+        out[p] = near[k - start] if start <= k < stop else far[k - far_start]
+
+
+@part
+def inverse(
+    lengths, left, right, step, tiles, scratch, rows, details, approximation, function, thresholds, shift, past,
+    even_taps, odd_taps, workspace, begin, end,
+):  # fmt: skip
+    """Reconstruct tiles ``begin`` to ``end``, counted through all rows, through several levels; shrink on load.
+
+    Addresses as in `forward`; ``thresholds`` (levels, rows) in float64; ``shift`` is coefficient 0's output sample.
+    Rows of ``past`` samples or more are stored past the caches.
+    """
+    depth, size = len(lengths) - 1, even_taps.itemsize
+    phases, group, half = len(even_taps) // 2, GROUP_BYTES // size, HALF // size
+    pitch, stride = scratch + PADDING, BLOCK + phases + group + PADDING
+    starts, stops = (
+        view(workspace, 2 * (depth + 1), lengths),
+        view(workspace + 16 * (depth + 1), 2 * (depth + 1), lengths),
+    )
+    blocks = workspace + 32 * (depth + 1)
+    clear(view(blocks, 3 * stride, even_taps))
+    smooth, shrunk = view(blocks, stride, even_taps), view(blocks + stride * size, stride, even_taps)
+    gathered = view(blocks + 2 * stride * size, stride, even_taps)
+    levels = blocks + 4 * stride * size  # as in `forward`
+    for j in range(1, depth if tiles == 1 else 0):  # they are read in whole groups
+        for piece in range(2):
+            clear(view(levels + ((2 * piece + (j & 1)) * pitch + lengths[j]) * size, PADDING, even_taps))
+    origin = np.int64(0)  # numba compiles a function for a number in its source apart
+    together = 2 if tiles == 1 else 1  # as in `forward`
+    for job in range(begin, end, together):
+        tile = job % tiles
+        for piece in range(2 if tiles > 1 or job == begin else 0):
+            own_start, own_stop = _own(piece, tile, left, right, step, lengths[depth])
+            start, stop = own_start << depth, lengths[0] if own_stop == lengths[depth] else own_stop << depth
+            place = piece * (depth + 1)
+            starts[place], stops[place] = start, stop
+            for j in range(1, depth + 1):
+                start = greater((start - shift) // 2, 0)
+                stop = lesser((stop - shift + 1) // 2 + phases - 1, lengths[j])
+                starts[place + j], stops[place + j] = start, stop
+        for j in range(depth, 0, -1):
+            n, m = lengths[j - 1], lengths[j]
+            for piece in range(2):
+                own_start, own_stop = _own(piece, tile, left, right, step, lengths[depth])
+                row = job // tiles + piece if together > 1 else job // tiles
+                if own_start >= own_stop or row * tiles >= end:
+                    continue
+                detail = view(details[j - 1] + row * m * size, m, even_taps)
+                place, other = piece * (depth + 1) + j, (1 - piece) * (depth + 1) + j
+                start, stop = starts[place - 1], stops[place - 1]
+                if j == depth:
+                    near, near_start, near_stop = view(approximation + row * m * size, m, even_taps), 0, m
+                    far, far_start = near, 0
+                else:
+                    near = view(levels + (2 * piece + (j & 1)) * pitch * size, pitch, even_taps)
+                    near_start, near_stop = starts[place], stops[place]
+                    far = view(levels + (2 - 2 * piece + (j & 1)) * pitch * size, pitch, even_taps)
+                    far_start = starts[other]
+                if j == 1:
+                    target = view(rows + (row * n + start) * size, stop - start, even_taps)
+                else:
+                    target = view(levels + (2 * piece + ((j + 1) & 1)) * pitch * size, stop - start, even_taps)
+                t = even_taps.dtype.type(thresholds[j - 1, row])
+                at, last = (start - shift) // 2, (stop - shift + 1) // 2
+                while at < last:
+                    count = lesser(BLOCK, last - at)
+                    window, reach = count + phases - 1, -(-count // half) * half + phases - 1
+                    if at >= near_start and at + (window if tiles == 1 and j < depth else reach) <= near_stop:
+                        a, a_at = near, at - near_start
+                    else:
+                        a, a_at = smooth, 0
+                        _gather(smooth, at, window, near, near_start, near_stop, far, far_start, m)
+                    if at >= 0 and at + reach <= m:
+                        d, d_at = detail, at
+                    else:
+                        d, d_at = gathered, 0
+                        _gather(gathered, at, window, detail, origin, m, detail, origin, m)
+                        window = -(-window // half) * half  # the elements beyond are finite
+                    if function != KEEP:
+                        shrink(tail(d, d_at), window, shrunk, function, t)
+                        d, d_at = shrunk, 0
+                    p = 0
+                    while p < count:
+                        to = 2 * (at + p) + shift - start
+                        if to >= 0 and p + group <= count and to + 2 * group <= len(target):
+                            if j == 1 and n >= past and (rows + (row * n + start + to) * size) % VECTOR_BYTES == 0:
+                                synthesise_past(
+                                    a, a_at + p, d, d_at + p, 1, even_taps, odd_taps, target, to, target, to
+                                )
+                            else:
+                                synthesise(a, a_at + p, d, d_at + p, 1, even_taps, odd_taps, target, to, target, to)
+                            p += group
+                        else:
+                            upto = lesser(2 * (count - p), len(target) - to)
+                            synthesise_some(
+                                a, a_at + p, d, d_at + p, 1, even_taps, odd_taps, target, to, target, to, -to, upto
+                            )
+                            p += half
+                    at += count

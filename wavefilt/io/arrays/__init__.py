@@ -1,1 +1,0 @@
-"""npy, npz, HDF5 and Zarr."""

@@ -1,0 +1,434 @@
+"""The base class of file formats, the traces and headers of a file, and the list of formats."""
+
+from __future__ import annotations
+
+import codecs
+import re
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+
+from wavefilt.arrays import Array
+from wavefilt.errors import FormatError, LayoutError, OptionError, reason
+from wavefilt.vocabulary import check
+
+if TYPE_CHECKING:
+    from wavefilt.io.sources import Source
+
+HEAD = 1 << 16
+"""Bytes read from the start of a file to recognise its format."""
+FOOT = 0.3048
+"""Metres."""
+MARK = "::"
+"""Between a path and the name of an array in the file."""
+COMPRESSED_ENDINGS = (".gz", ".bz2", ".xz")
+"""Endings of compressed files, which are read and not written."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The user's description of a file, with the options of `wavefilt.read`; None if not given.
+
+    Raises ValueError for invalid values.
+    """
+
+    dtype: str | None = None
+    endian: str | None = None
+    ns: int | None = None
+    dt: float | None = None
+    columns: tuple[int, ...] | None = None
+    delimiter: str | None = None
+    component: str | None = None
+    axis: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.dt is not None and not (isinstance(self.dt, (int, float)) and 0 < self.dt < float("inf")):
+            raise OptionError(f"`dt` must be a positive number of seconds, not {self.dt!r}")
+        if self.ns is not None and not (isinstance(self.ns, int) and self.ns > 0):
+            raise OptionError(f"`ns` must be a whole number of samples, at least 1, not {self.ns!r}")
+        if self.columns is not None and not isinstance(self.columns, tuple):
+            raise TypeError(f"`columns` must be a tuple of whole numbers counted from 1, not {self.columns!r}")
+
+    def only(self, format: str, *used: str) -> None:
+        """Raise LayoutError if an option was given that does not apply to this format: none is silently ignored."""
+        for option, value in vars(self).items():
+            if option not in used and value is not None:
+                raise LayoutError(f"`{option}` does not apply to {format} files")
+
+
+class Probe:
+    """A seekable file whose format is to be recognised: ``file``, its ``size`` and its first 64 KiB, ``head``."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file = file
+        self.size = file.seek(0, 2)
+        file.seek(0)
+        self.head = file.read(HEAD)
+
+    def unpack(self, format: str, offset: int) -> tuple[Any, ...]:
+        """Return the numbers at ``offset``; bytes beyond the end of the file count as zeros."""
+        width = struct.calcsize(format)
+        return struct.unpack(format, self.bytes(offset, width).ljust(width, b"\0"))
+
+    def bytes(self, offset: int, count: int) -> bytes:
+        """Return ``count`` bytes from ``offset``, fewer at the end of the file."""
+        self.file.seek(min(offset, self.size))
+        return self.file.read(count)
+
+
+@dataclass(frozen=True, eq=False)
+class Headers(Mapping[str, Any]):
+    """Headers of a file or of a trace: a read-only mapping with the format's own names, and shared attributes.
+
+    An attribute is None, or an empty tuple, if the file does not give it.
+
+    Attributes
+    ----------
+    traces : tuple of Headers
+        The headers of each trace, if these are the headers of a file.
+    delay : float
+        Seconds from the trigger to the first sample; negative if the recording began before the trigger.
+    time : numpy.datetime64
+        Date and time of the trigger, or of the first sample if there is no delay. Local time unless ``utc``.
+    source, receiver : tuple of float
+        Coordinates x, y and elevation in ``length_unit``, which is ``"m"``, ``"ft"`` or ``"deg"``.
+    offset : float
+        Metres from source to receiver, negative for a receiver on the other side of the source.
+    units : str
+        Unit of the samples after multiplication by ``factor``.
+    shot, channel, station, cdp : int
+        Numbers of the shot, the channel, the source station and the common depth point.
+    """
+
+    fields: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    traces: tuple[Headers, ...] = field(default=(), repr=False)
+    delay: float | None = None
+    time: np.datetime64 | None = None
+    utc: bool = False
+    source: tuple[float, ...] = ()
+    receiver: tuple[float, ...] = ()
+    offset: float | None = None
+    length_unit: str = "m"
+    units: str | None = None
+    factor: float | None = None
+    shot: int | None = None
+    channel: int | None = None
+    station: int | None = None
+    cdp: int | None = None
+
+    @property
+    def first_sample(self) -> np.datetime64 | None:
+        """Date and time of the first sample."""
+        return None if self.time is None else self.time + np.timedelta64(round(1e9 * (self.delay or 0)), "ns")
+
+    def __getitem__(self, name: str) -> Any:
+        return self.fields[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.fields)
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The traces of a file and everything that is needed to write the file again; see `wavefilt.Recording`."""
+
+    traces: Array | Sequence[Array]
+    intervals: tuple[float | None, ...]
+    format: str
+    origin: Any
+    source: str = ""
+    notes: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
+    starts: tuple[np.datetime64, ...] = ()
+
+    @property
+    def samples(self) -> Array:
+        """All traces as one array, shape (traces, samples). Raises ValueError if their lengths differ."""
+        if isinstance(self.traces, np.ndarray):
+            return self.traces
+        if len(lengths := {len(trace) for trace in self.traces}) > 1:
+            sizes = f"{len(lengths)} lengths ({min(lengths)} to {max(lengths)} samples)"
+            raise ValueError(f"{self.source}: traces of {sizes} are not one array; use Recording.traces")
+        return np.array(self.traces)
+
+    @property
+    def interval(self) -> float | None:
+        """Sampling interval of all traces in seconds, None if unknown. Raises ValueError if they differ."""
+        if len(set(self.intervals)) > 1:
+            raise ValueError(f"{self.source}: traces of different sampling intervals; use Recording.intervals")
+        return self.intervals[0] if self.intervals else None
+
+    @cached_property
+    def headers(self) -> Headers:
+        """Headers of the file and of each trace, as read-only mappings with the format's own names.
+
+        >>> import wavefilt
+        >>> headers = wavefilt.read("samples/seismic.dat").headers
+        >>> headers["ACQUISITION_DATE"], headers.traces[0]["SAMPLE_INTERVAL"]
+        ('11/JUN/2024', '0.001')
+        >>> headers.traces[0].delay, headers.traces[0].receiver
+        (0.0, (10.0,))
+        """
+        return named(self.format).headers(self) if self.origin is not None else Headers()
+
+    @cached_property
+    def offsets(self) -> tuple[float, ...]:
+        """Metres from the source to the receiver of each trace; empty if the headers do not give them."""
+        offsets = [header.offset for header in self.headers.traces]
+        if None in offsets or not any(offsets):
+            return ()
+        return tuple(offset or 0.0 for offset in offsets)
+
+
+def equal_lengths(contents: Contents, format: str) -> Array:
+    """Return the samples as one array. Raises FormatError if ``format`` cannot hold them."""
+    lengths = {len(trace) for trace in contents.traces}
+    if len(lengths) > 1:
+        raise FormatError(f"{format} holds traces of one length, not of {min(lengths)} to {max(lengths)} samples")
+    return np.asarray(contents.traces)
+
+
+def known_interval(contents: Contents, format: str) -> float:
+    """Return the sampling interval of all traces. Raises FormatError if there is none."""
+    intervals = set(contents.intervals)
+    if not intervals or None in intervals:
+        raise FormatError(f"{format} needs the sampling interval in seconds: give `dt`")
+    if len(intervals) > 1:
+        raise FormatError(f"{format} holds traces of one sampling interval")
+    return float(intervals.pop() or 0)
+
+
+class Format:
+    """A file format; register an instance of a subclass with `wavefilt.extending.register_format`.
+
+    A subclass defines `read`, `write` and one of `recognise` and `resembles`, and other methods if it has the feature.
+    `read` and `write` are for whole files in memory; `wavefilt.io.sources.StreamedFormat` defines them for formats with
+    a `Source`, which can also be read and written in parts.
+
+    Attributes
+    ----------
+    name : str
+        The value of ``format=`` and ``--format``, and of `Recording.format`.
+    label : str
+        The name of the format in error messages; ``name`` by default.
+    endings : tuple of str
+        Endings of file names, as ``".sgy"``, that ask for this format as output.
+    shared_endings : tuple of str
+        Endings that other formats use too, as ``".dat"``: they ask for nothing.
+    keeps : str
+        What `convert` keeps of a recording, for the documentation.
+    may_be_raw : bool
+        Whether raw binary may be recognised as this format by chance: errors then explain how to read raw binary.
+    datasets : bool
+        Whether a file holds named arrays, chosen by ``path::dataset``.
+    folder : bool
+        Whether the "file" is a folder.
+    streamed : bool
+        Whether `open` is defined.
+    """
+
+    name: str
+    label: str = ""
+    endings: tuple[str, ...] = ()
+    shared_endings: tuple[str, ...] = ()
+    keeps: str = ""
+    may_be_raw: bool = False
+    datasets: bool = False
+    folder: bool = False
+    streamed: bool = False
+
+    def recognise(self, probe: Probe) -> bool:
+        """Return whether a file has the marks of this format. A file with the marks of two formats is refused."""
+        return False
+
+    def resembles(self, probe: Probe) -> bool:
+        """Return whether a file that no format recognises may be of this format; the first such format is taken."""
+        return False
+
+    def recognise_folder(self, path: str) -> bool:
+        """Return whether a folder is of this format."""
+        return False
+
+    def read(self, data: bytes, layout: Layout) -> Contents:
+        """Read a whole file. Raises FormatError if it is damaged or does not fit the layout (see `Layout.only`)."""
+        raise NotImplementedError
+
+    def write(self, contents: Contents) -> bytes:
+        """Return the file that was read with other samples. Raises FormatError if it cannot hold them."""
+        raise NotImplementedError
+
+    def convert(self, contents: Contents) -> bytes:
+        """Return a new file for traces of another format. Raises FormatError if it cannot hold them."""
+        raise NotImplementedError
+
+    @property
+    def converts(self) -> bool:
+        """Whether `convert` is defined."""
+        return type(self).convert is not Format.convert
+
+    def open(self, file: str | BinaryIO, layout: Layout) -> Source:
+        """Open a file to be read and written in parts. Raises FormatError as `read` does."""
+        raise NotImplementedError
+
+    def headers(self, contents: Contents) -> Headers:
+        """Return the headers of traces that were read by this format."""
+        return Headers()
+
+
+FORMATS: dict[str, Format] = {}
+"""The formats by name; `wavefilt.io` registers those of this package. Under "obspy", ObsPy recognises its formats."""
+
+
+def register_format(format: Format) -> None:
+    """Add a format: recognised by content and by name, and written back; streamed if it is a `StreamedFormat`.
+
+    Raises ValueError for a name that is taken, or has other characters than letters, digits, hyphens and underscores.
+    """
+    if not format.name.replace("-", "_").isidentifier():
+        raise ValueError(f"format {format.name!r}: a name consists of letters, digits, hyphens and underscores")
+    if format.name in FORMATS:
+        raise ValueError(f"format {format.name!r} is already registered")
+    FORMATS[format.name] = format
+
+
+def named(name: str) -> Format:
+    """Return the format of a recording; names that are not registered are those of ObsPy's formats."""
+    return FORMATS.get(name) or FORMATS["obspy"]
+
+
+def checked(name: str) -> Format:
+    """Return the format of this name. Raises ValueError, with the known names, if there is none."""
+    check("format", name, FORMATS)
+    return FORMATS[name]
+
+
+def endings() -> list[str]:
+    """Return the usual ending of names for each format in which recordings of other formats are written."""
+    return [format.endings[0] for format in FORMATS.values() if format.converts]
+
+
+def other_format(format: str, source: str, target: Path) -> str | None:
+    """Return the format that the name of an output asks for; None for the format of the input.
+
+    The format is kept by its own endings, the ending of the input, endings that several formats share (.dat), numbers,
+    and no ending. Raises FormatError for other endings, and for a format in which other recordings are not written.
+    """
+    ending, own = target.suffix.lower(), named(format)
+    if ending in COMPRESSED_ENDINGS:
+        raise FormatError(f"{target}: compressed files are not written; leave {ending} out")
+    before = Path(source.partition(MARK)[0])
+    before = before.with_suffix("") if before.suffix.lower() in COMPRESSED_ENDINGS else before
+    if ending in (*own.endings, *own.shared_endings, before.suffix.lower()) or not re.search("[a-z]", ending):
+        return None
+    asked = next((format for format in FORMATS.values() if ending in format.endings), None)
+    if asked is not None and asked.converts:
+        return asked.name
+    if asked is None and any(ending in format.shared_endings for format in FORMATS.values()):
+        return None
+    what = f"no format has the ending {ending}" if asked is None else f"recordings are not written as {asked.name}"
+    raise FormatError(f"{target}: {what}; use {', '.join(endings())}")
+
+
+# ---------------------------------------------------------------------------------------------------- recognition
+
+AS_RAW = "If it is raw binary, give `format` raw with `dtype`, `endian` and `ns`"
+_READ_BOTH = 'ObsPy reads both and writes one: obspy.read("FILE").write("NAME.mseed", format="MSEED")'
+
+
+def _is_css(probe: Probe) -> bool:
+    """Return whether lines of 283 (CSS 3.0) or 287 characters (NNSA) have a time and a data type in their places."""
+    line = probe.head.partition(b"\n")[0].rstrip(b"\r")
+    point, kind = {283: (line[26:28], line[143:145]), 287: (line[27:28], line[144:146])}.get(len(line), (b"", b""))
+    return b"." in point and re.fullmatch(rb"[stif][248]|[sg][23]|c[0#]", kind) is not None
+
+
+def _refusal(probe: Probe) -> tuple[str, str] | None:
+    """Return the name of a kind of file that is recognised but not read, and what to do; None for other files."""
+    head = probe.head
+    if re.match(rb"\x80[\x02-\x05][}c\x95(\]]", head):
+        return "pickle", "a Python pickle, which is never opened because loading one can run any program"
+    if all(key in head for key in (b"data_format=", b"n1=", b"in=")):
+        return "rsf", f"a Madagascar header without samples; read the file named after in= instead. {AS_RAW}"
+    if head[257:262] == b"ustar":
+        return "tar", "an archive; unpack it first: tar xf FILE"
+    if _is_css(probe):
+        return "css", f"a CSS or NNSA table, whose samples are in other files; {_READ_BOTH}"
+    if head.startswith(b"43981 "):
+        return "q", f"a Seismic Handler header, whose samples are in a .QBN file; {_READ_BOTH}"
+    return None
+
+
+def recognised(probe: Probe) -> Format | None:
+    """Return the format whose marks a file has, None if it has none.
+
+    Raises FormatError for an empty file, a file with the marks of several formats, and a kind that is not read.
+    """
+    if probe.size == 0:
+        raise FormatError("the file is empty")
+    found = [format for format in FORMATS.values() if format.recognise(probe)]
+    refusal = _refusal(probe)
+    if len(found) + bool(refusal) > 1:
+        names = [*(refusal or ())[:1], *(format.name for format in found)]
+        raise FormatError(f"could be {' or '.join(names)}: give `format`")
+    if refusal:
+        raise FormatError(refusal[1])
+    return found[0] if found else None
+
+
+def resembled(probe: Probe, *, streamed: bool = False) -> Format | None:
+    """Return the first format, of all or of the streamed ones, that a file without marks may be."""
+    formats = (format for format in FORMATS.values() if format.streamed or not streamed)
+    return next((format for format in formats if format.resembles(probe)), None)
+
+
+def is_store(path: str) -> bool:
+    """Return whether a folder is of a format, such as a Zarr array or group."""
+    return any(format.folder and format.recognise_folder(path) for format in FORMATS.values())
+
+
+def folder_format(path: str, name: str | None) -> Format:
+    """Return the format of a folder, or the one named. Raises FormatError if the folder is not of it."""
+    if name is not None and not checked(name).folder:
+        raise FormatError(f"is a folder, and {name} files are not folders")
+    folders = [format for format in FORMATS.values() if format.folder]
+    for format in folders:
+        if format.name == name or (name is None and format.recognise_folder(path)):
+            return format
+    raise FormatError(f"is a folder and not a {' or '.join(format.name for format in folders)} store")
+
+
+def refuse_dataset(target: Path) -> None:
+    """Raise ValueError for a result that is named ``path::dataset``."""
+    if MARK in target.name:
+        raise ValueError(f"{target}: leave {MARK} out; the array keeps its name in the result")
+
+
+def looks_like_text(head: bytes) -> bool:
+    """Return whether the first bytes of a file are text: no NUL, UTF-8 or Latin-1, at least 99 % printable."""
+    head = head[:HEAD]
+    if not head or b"\0" in head:
+        return False
+    printable = bytes([9, 10, 12, 13, *range(32, 127), *range(160, 256)])
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)  # not final: a character may be cut at the end of the head
+        printable += bytes(range(128, 160))
+    except UnicodeDecodeError:
+        pass
+    return len(head.translate(None, printable)) <= 0.01 * len(head)
+
+
+def about(path: str, error: FormatError, format: Format | None = None, hint: str = "") -> FormatError:
+    """Return the error as one line that begins with the file, and the format if the text does not name it."""
+    text = reason(error).removeprefix(f"{path}: ")
+    label = (format.label or format.name) if format else ""
+    if label.replace("-", "").lower() not in text.replace("-", "").lower():
+        text = f"{label}: {text}"
+    return type(error)(f"{path}: {text}{hint}")

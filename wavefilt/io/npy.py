@@ -1,0 +1,191 @@
+"""NumPy's `.npy` and `.npz`: arrays of numbers with samples along one axis; Python objects are never unpickled."""
+
+from __future__ import annotations
+
+import copy
+import io
+import shutil
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from math import prod
+from typing import BinaryIO
+
+import numpy as np
+
+from wavefilt.arrays import Array, DType, compute_dtype
+from wavefilt.errors import FormatError, LayoutError, reason
+from wavefilt.io.base import Contents, Format, Layout, Probe, equal_lengths
+from wavefilt.io.contiguous import ContiguousFile, Places
+from wavefilt.io.sources import StreamedFormat, contents_of, opened
+
+
+class NpyFile(ContiguousFile):
+    """A `Source` of a `.npy` file. Raises FormatError if it cannot be denoised."""
+
+    def __init__(self, file: str | BinaryIO, layout: Layout) -> None:
+        layout.only("npy", "dt", "axis")
+        with opened(file) as stream:
+            shape, self.fortran, dtype = header(stream, stream.seek(0, 2) - stream.seek(0))
+            begin = stream.tell()
+        self.axis = axis = sample_axis(shape, layout.axis)
+        if prod(shape) == 0:
+            raise FormatError(f"an array of shape {shape} has no samples")
+        strides = [prod(shape[:i] if self.fortran else shape[i + 1 :]) for i in range(len(shape))]
+        step, others = strides.pop(axis), (*shape[:axis], *shape[axis + 1 :])
+        places = Places(begin, dtype, others, tuple(strides), shape[axis], step if shape[axis] > 1 else 1)
+        result = written(dtype)
+        head = _header_of(shape, self.fortran, result)
+        super().__init__(file, "npy", places, layout.dt, replace(places, header=len(head), dtype=result), head)
+
+    def array(self, samples: Array) -> Array:
+        """Return samples (traces, samples) as an array of the shape and order of the file."""
+        array = np.moveaxis(samples.reshape(*self._places.others, self.shape[1]), -1, self.axis)
+        return np.asarray(array, order="F" if self.fortran else "C")
+
+
+class Npy(StreamedFormat):
+    name, endings, keeps = "npy", (".npy",), "samples, of traces of equal length"
+
+    def recognise(self, probe: Probe) -> bool:
+        return probe.head.startswith(b"\x93NUMPY")
+
+    def open(self, file: str | BinaryIO, layout: Layout) -> NpyFile:
+        return NpyFile(file, layout)
+
+    def write(self, contents: Contents) -> bytes:
+        return _npy(contents.origin.array(contents.samples))
+
+    def convert(self, contents: Contents) -> bytes:
+        return _npy(equal_lengths(contents, "npy"))
+
+
+@dataclass(frozen=True)
+class Member:
+    """An array of an archive: the file in which it lies, and its name there."""
+
+    npy: NpyFile
+    archive: bytes
+    name: str
+
+
+class Npz(Format):
+    name, endings = "npz", (".npz",)
+
+    def recognise(self, probe: Probe) -> bool:
+        return probe.head.startswith((b"PK\x03\x04", b"PK\x05\x06"))
+
+    def read(self, data: bytes, layout: Layout) -> Contents:
+        layout.only("npz", "dt", "axis", "component")
+        name, content = _member(data, layout.component)
+        npy = NpyFile(io.BytesIO(content), replace(layout, component=None))
+        return replace(contents_of(npy), format="npz", origin=Member(npy, data, name))
+
+    def write(self, contents: Contents) -> bytes:
+        """Return the archive with the new array; every other member is kept. Raises FormatError if one is damaged."""
+        import zipfile
+
+        origin: Member = contents.origin
+        new_array, out = _npy(origin.npy.array(contents.samples)), io.BytesIO()
+        with zipfile.ZipFile(io.BytesIO(origin.archive)) as old, zipfile.ZipFile(out, "w") as new:
+            for entry in old.infolist():
+                with _packing(f"{entry.filename!r} of the archive cannot be kept; repack it without that one"):
+                    if entry.filename == origin.name:
+                        new.writestr(entry, new_array, compress_type=entry.compress_type)
+                        continue
+                    with old.open(entry) as source, new.open(copy.copy(entry), "w") as target:
+                        shutil.copyfileobj(source, target)
+        return out.getvalue()
+
+
+def header(stream: BinaryIO, size: int) -> tuple[tuple[int, ...], bool, DType]:
+    """Return shape, Fortran order and dtype by the header of a `.npy` of ``size`` bytes; the stream is left after it.
+
+    Raises FormatError if it is damaged, does not fit the size, or describes other things than numbers.
+    """
+    try:
+        version = np.lib.format.read_magic(stream)
+        read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+        if version not in read_header:
+            raise FormatError(f".npy version {version[0]}.{version[1]} is not known")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python's about the literal, NumPy's about headers of Python 2
+            shape, fortran, dtype = read_header[version](stream)
+    except (FormatError, MemoryError):
+        raise
+    except Exception as error:  # the header is a Python literal: damage shows as any of many errors
+        raise FormatError(f"damaged .npy header ({reason(error)})") from error
+    if dtype.hasobject:
+        raise FormatError("an array of Python objects, which is never unpickled; save numbers")
+    if dtype.kind not in "iufc":
+        raise FormatError(f"an array of dtype {dtype}; integer, floating or complex samples can be denoised")
+    if any(n < 0 for n in shape):
+        raise FormatError(f"damaged .npy header (shape {shape})")
+    claimed, held = prod(shape) * dtype.itemsize, size - stream.tell()
+    if claimed != held:
+        raise FormatError(f"the header claims {shape} samples of {dtype} ({claimed} bytes); the file holds {held}")
+    try:
+        np.broadcast_to(np.empty((), dtype), shape)
+    except (ValueError, OverflowError) as error:
+        raise FormatError(f"an array of {len(shape)} axes that NumPy cannot hold ({reason(error)})") from error
+    return shape, fortran, dtype
+
+
+def sample_axis(shape: tuple[int, ...], axis: int | None) -> int:
+    """Return the axis of the samples, from 0, the last by default. Raises FormatError if there is no such axis."""
+    wrong = FormatError if axis is None else LayoutError
+    axis = -1 if axis is None else axis
+    if not -len(shape) <= axis < len(shape):
+        raise wrong(f"an array of shape {shape} has no axis {axis} of samples")
+    return axis % len(shape)
+
+
+def written(dtype: DType) -> DType:
+    """Return the dtype in which denoised samples are stored: floats as they are, integers as they are computed."""
+    return dtype if dtype.kind in "fc" else compute_dtype(dtype)
+
+
+def _npy(array: Array) -> bytes:
+    stream = io.BytesIO()
+    np.lib.format.write_array(stream, array, allow_pickle=False)
+    return stream.getvalue()
+
+
+def _header_of(shape: tuple[int, ...], fortran: bool, dtype: DType) -> bytes:
+    """Return the header that `numpy.save` writes for such an array."""
+    stream = io.BytesIO()
+    several = sum(n > 1 for n in shape) > 1  # an array with one long axis is in C order too
+    entries = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": fortran and several, "shape": shape}
+    np.lib.format.write_array_header_1_0(stream, entries)
+    return stream.getvalue()
+
+
+def _member(data: bytes, component: str | None) -> tuple[str, bytes]:
+    """Return name and bytes of the array to denoise; only a member with the header of an array is decompressed."""
+    import zipfile
+
+    with _packing("damaged or encrypted archive"), zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = [name for name in archive.namelist() if name.endswith(".npy")]
+        if not members:
+            raise FormatError("a zip archive without arrays; unpack it first")
+        names = ", ".join(name.removesuffix(".npy") for name in members)
+        if component is None and len(members) > 1:
+            raise FormatError(f"holds {len(members)} arrays; choose one with `component`: {names}")
+        member = members[0] if component is None else f"{component}.npy"
+        if member not in members:
+            raise FormatError(f"`component` {component!r} is not in the archive; it holds {names}")
+        with archive.open(member) as stream:
+            header(stream, archive.getinfo(member).file_size)  # type: ignore[arg-type]
+        return member, archive.read(member)
+
+
+@contextmanager
+def _packing(failure: str) -> Iterator[None]:
+    """Raise the errors of zipfile and of decompressors as FormatError."""
+    try:
+        yield
+    except (FormatError, MemoryError):
+        raise
+    except Exception as error:
+        raise FormatError(f"{failure} ({reason(error)})") from error

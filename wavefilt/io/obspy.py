@@ -1,0 +1,297 @@
+"""Waveform formats through ObsPy, if it is installed (extra `seismic`)."""
+
+from __future__ import annotations
+
+import glob
+import importlib.util
+import io
+import os
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, BinaryIO
+
+import numpy as np
+
+from wavefilt.errors import FormatError, reason
+from wavefilt.io.base import Contents, Format, Headers, Layout, Probe, known_interval
+from wavefilt.io.contiguous import rounded, smallest
+
+if TYPE_CHECKING:
+    from obspy import Stream, Trace
+
+NEVER = ("PICKLE", "ALSEP", "SEGY", "SU")
+"""Formats that ObsPy is not asked about: loading a pickle can run any program, the tests for ALSEP accept random bytes,
+and SEG-Y and SU have a reader here."""
+BY_NAME = ("DMX", "PDAS", "REFTEK130", "SEISAN", "WIN", "Y")
+"""Formats that ObsPy reads from a named file alone."""
+COMPRESSED_GSE = re.compile(rb"(?ms)^WID[12][^\n]*\bCM.*?^DAT[12]\b(.*?)(?:^CHK|\Z)")
+LONGEST_GSE_LINE = 82
+"""Characters of a line of compressed samples: on longer ones ObsPy's decoder crashes."""
+HEAD = 1 << 18
+"""Bytes of a file that ObsPy's tests are given: some of them read up to the end of a line."""
+WRITTEN_AS = {"SAC": "f4", "GSE2": "i4", "GCF": "i4"}
+"""Sample type of the formats that have one; all others take floats."""
+MSEED_INTEGERS = {"STEIM1": "i4", "STEIM2": "i4", "INT32": "i4", "INT16": "i2"}
+"""Encodings of integers that ObsPy writes; samples in others become floats."""
+MICROSECONDS = 2e-6
+"""Allowed change of a start time, which formats store with few digits."""
+MISSING = 'pip install "wavefilt[seismic]"'
+CODES = ("network", "station", "location", "channel")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """ObsPy's stream, with all headers, and its name of the format."""
+
+    stream: Stream
+    format: str
+
+
+class ObspyFormat(Format):
+    """A format of ObsPy by its name in lower case; "obspy" stands for the one that ObsPy recognises."""
+
+    def __init__(self, name: str, marks: bytes = b"", endings: tuple[str, ...] = ()) -> None:
+        self.name, self._marks, self.shared_endings = name, marks, endings
+
+    def recognise(self, probe: Probe) -> bool:
+        return bool(self._marks) and re.match(self._marks, probe.head) is not None
+
+    def read(self, data: bytes, layout: Layout) -> Contents:
+        layout.only(self.name)
+        name = recognised_by_obspy(io.BytesIO(data)) if self.name == "obspy" else self.name
+        if not name:
+            raise FormatError("ObsPy recognises none of its formats")
+        samples = COMPRESSED_GSE.findall(data) if name.startswith("gse") else []
+        if max((len(line) for part in samples for line in part.split(b"\n")), default=0) > LONGEST_GSE_LINE:
+            raise FormatError(f"damaged {name.upper()} file: lines of samples are too long")
+        return contents_of(_stream(data, name.upper()), name.upper())
+
+    def write(self, contents: Contents) -> bytes:
+        """Return ObsPy's stream with new samples, in the format it was read from."""
+        origin: Origin = contents.origin
+        stream = origin.stream.copy()
+        for trace, samples in zip(stream, contents.traces, strict=True):
+            integers = _integers(trace, origin.format)
+            dtype = WRITTEN_AS.get(origin.format)
+            trace.data = np.ascontiguousarray(rounded(samples, np.dtype(integers)) if integers else samples, dtype)
+            if origin.format == "MSEED" and trace.data.dtype.kind == "f":
+                trace.stats.mseed.encoding = "FLOAT64" if trace.data.dtype.itemsize == 8 else "FLOAT32"
+            elif origin.format == "GSE2":
+                trace.stats.get("gse2", {}).pop("datatype", None)  # written compressed, whatever it was
+        return _written(stream, origin.format)
+
+    def headers(self, contents: Contents) -> Headers:
+        """Return the fields of ``Trace.stats``."""
+        traces = []
+        for trace in contents.origin.stream:
+            start = np.datetime64(trace.stats.starttime.ns, "ns")
+            traces.append(Headers(dict(trace.stats), time=start if start.astype(int) else None, utc=True))
+        return Headers({}, tuple(traces))
+
+
+class Mseed(ObspyFormat):
+    label, endings = "MiniSEED", (".mseed", ".miniseed")
+    keeps = "samples, sampling interval, network, station, location and channel codes, times"
+
+    def __init__(self) -> None:
+        super().__init__("mseed", rb"\d{6}[DRQM][ \0]|MS\x03")
+
+    def convert(self, contents: Contents) -> bytes:
+        return waveform_bytes(contents, "MSEED", ("i2", "i4", "f4", "f8"))
+
+
+def contents_of(stream: Stream, format: str) -> Contents:
+    """Return the traces of ObsPy's stream, in counts."""
+    traces = [np.asarray(trace.data) for trace in stream]
+    if not traces or not any(map(len, traces)):
+        raise FormatError(f"{format} file without samples")
+    for trace, samples in zip(stream, traces, strict=True):
+        if samples.dtype.kind not in "iuf":
+            raise FormatError(f"{format} file with samples that are not numbers: those of {trace.id}")
+        if trace.stats.npts != len(samples):
+            raise FormatError(f"{trace.id} claims {trace.stats.npts} samples and holds {len(samples)}")
+    intervals = tuple(float(trace.stats.delta) for trace in stream)
+    integers = any(_integers(trace, format) for trace in stream)
+    notes = (f"{format} holds integers here: samples are rounded",) if integers else ()
+    ids, starts = tuple(trace.id for trace in stream), tuple(trace.stats.starttime.ns for trace in stream)
+    if not any(name.strip(".") for name in ids) or not any(starts):
+        ids = starts = ()
+    times = tuple(np.datetime64(start, "ns") for start in starts)
+    return Contents(traces, intervals, format.lower(), Origin(stream, format), "", notes, ids, times)
+
+
+def waveform_bytes(contents: Contents, format: str, dtypes: tuple[str, ...]) -> bytes:
+    """Return traces of any format as MiniSEED or SAC, in the first dtype that holds their samples."""
+    try:
+        import obspy
+    except ImportError as error:
+        raise FormatError(f"{format} needs ObsPy: {MISSING}") from error
+    if None in contents.intervals:
+        known_interval(contents, format)
+    traces, origin, headers = obspy.Stream(), contents.origin, contents.headers.traces
+    width = len(str(len(contents.traces)))
+    stations = [f"{i:0{width}}"[-5:] for i in range(1, len(contents.traces) + 1)]
+    channels = {header.channel for header in headers}
+    if len(channels) == len(stations) and None not in channels:
+        stations = [f"{header.channel:0{width}}"[-5:] for header in headers]
+    for i, (samples, interval) in enumerate(zip(contents.traces, contents.intervals, strict=True)):
+        trace = origin.stream[i].copy() if isinstance(origin, Origin) else obspy.Trace()
+        trace.data = np.ascontiguousarray(smallest(np.asarray(samples), dtypes, format))
+        stats = trace.stats
+        stats.pop("mseed", None)
+        stats.delta = interval
+        time = contents.starts[i] if contents.starts else headers[i].first_sample if headers else None
+        if time is not None:
+            stats.starttime = obspy.UTCDateTime(ns=int(time.astype("datetime64[ns]").astype(int)))
+        if contents.ids:
+            stats.network, stats.station, stats.location, stats.channel = contents.ids[i].split(".")
+        elif not isinstance(origin, Origin):
+            stats.station = stations[i]
+        for code in CODES:
+            stats[code] = stats[code].strip()
+        traces.append(trace)
+    if format == "MSEED" and len({trace.id for trace in traces}) < len(traces):
+        traces.merge(method=-1)  # as reading does with consecutive traces
+    return _written(traces, format)
+
+
+def recognised_by_obspy(file: BinaryIO) -> str | None:
+    """Return the name, in lower case, of ObsPy's format of an open file; None if there is none, or no ObsPy."""
+    tests = _tests()
+    if not tests:
+        return None
+    file.seek(0)
+    head = file.read(HEAD)
+    with TemporaryDirectory() as folder, without_warnings():
+        path = os.path.join(folder, "head")  # a file, because some tests need its name
+        with open(path, "wb") as copy:
+            copy.write(head)
+        for name, is_format in tests.items():
+            try:
+                if is_format(path) and (name != "WIN" or _is_win(head)):
+                    return name.lower()
+            except MemoryError:
+                raise
+            except Exception:  # tests of other packages raise anything on bytes of other formats
+                continue
+    return None
+
+
+def _is_win(head: bytes) -> bool:
+    """Return whether blocks follow each other up to the end: size, then the time in binary-coded decimals.
+
+    ObsPy's test, of one such time, accepts other files too.
+    """
+    at = 0
+    while at + 10 <= len(head) and head[at + 4 : at + 10].hex().isdecimal():
+        at += int.from_bytes(head[at : at + 4], "big") or HEAD
+    return at == len(head) < HEAD or (at >= HEAD == len(head))
+
+
+@cache
+def _tests() -> dict[str, Callable[[str], bool]]:
+    """Return ObsPy's test for each of its formats, and those of packages that plug into it."""
+    from importlib.metadata import entry_points  # takes 20 ms to import
+
+    if importlib.util.find_spec("obspy") is None:
+        return {}
+    names = [plugin.name for plugin in entry_points(group="obspy.plugin.waveform")]
+    tests = {}
+    for name in names:
+        if not name.startswith(NEVER):
+            (plugin,) = entry_points(group=f"obspy.plugin.waveform.{name}", name="isFormat")
+            with without_warnings(), suppress(ImportError):
+                tests[name] = plugin.load()
+    return tests
+
+
+def has_writer(format: str) -> bool:
+    """Return whether ObsPy, or a package that plugs into it, writes its format of this name."""
+    from importlib.metadata import entry_points
+
+    return bool(entry_points(group=f"obspy.plugin.waveform.{format.upper()}", name="writeFormat"))
+
+
+@contextmanager
+def without_warnings() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _stream(data: bytes, format: str) -> Stream:
+    """Return the traces that ObsPy reads. Raises FormatError."""
+    try:
+        import obspy
+    except ImportError as error:
+        raise FormatError(f"a {format.lower()} file, which needs ObsPy: {MISSING}") from error
+    try:
+        with without_warnings(), TemporaryDirectory() as folder:
+            if format not in BY_NAME:
+                return obspy.read(io.BytesIO(bytearray(data)), format=format)  # a copy: the decoder of GCF writes to it
+            path = os.path.join(folder, "traces")
+            with open(path, "wb") as file:
+                file.write(data)
+            return obspy.read(glob.escape(path), format=format)
+    except MemoryError:
+        raise
+    except Exception as error:  # readers raise anything on damaged files
+        raise FormatError(f"ObsPy cannot read it as {format} ({type(error).__name__}: {reason(error)})") from error
+
+
+def _integers(trace: Trace, format: str) -> str | None:
+    """Return the integers in which a trace is stored, None if it is stored as floats."""
+    if format == "MSEED":
+        return MSEED_INTEGERS.get(trace.stats.mseed.encoding)
+    return "i4" if WRITTEN_AS.get(format) == "i4" else None
+
+
+def _written(stream: Stream, format: str) -> bytes:
+    """Write a stream in a format of ObsPy's. Raises FormatError if reading it again does not give it back."""
+    try:
+        with without_warnings(), TemporaryDirectory() as folder:
+            if format == "MSEED":  # for a file, errors in writing would be printed and lost
+                out = io.BytesIO()
+                stream.write(out, format=format)
+                data = out.getvalue()
+            else:
+                path = os.path.join(folder, "traces")  # a file: not all writers take a stream
+                stream.write(path, format=format)
+                with open(path, "rb") as file:
+                    data = file.read()
+    except MemoryError:
+        raise
+    except Exception as error:  # writers raise anything
+        if isinstance(error, OSError) and error.errno:  # a full disk, not the format
+            raise
+        raise FormatError(f"ObsPy cannot write {format} ({type(error).__name__}: {reason(error)})") from error
+    try:
+        lost = _lost(stream, _stream(data, format))
+    except FormatError:
+        lost = "samples"
+    if lost:
+        raise FormatError(f"ObsPy's {format} writer does not give these {lost} back; nothing was written")
+    return data
+
+
+def _lost(stream: Stream, again: Stream) -> str | None:
+    """Return the difference between a stream that was written and the one that is read again."""
+    if len(stream) != len(again):
+        return "traces"
+    for old, new in zip(stream, again, strict=True):
+        # to the digits of the text formats
+        tolerance = 1e-5 * float(np.nanmax(np.abs(np.asarray(old.data)), initial=0))
+        if len(old.data) != len(new.data) or not np.allclose(new.data, old.data, 1e-4, tolerance, equal_nan=True):
+            return "samples"
+        if abs(old.stats.starttime - new.stats.starttime) > MICROSECONDS:
+            return f"start times ({old.stats.starttime})"
+        if abs(old.stats.delta - new.stats.delta) > 1e-6 * old.stats.delta:
+            return f"sampling intervals ({old.stats.delta} s)"
+        if old.id != new.id:
+            return f"codes of network, station and channel ({old.id})"
+    return None

@@ -1,1 +1,0 @@
-"""Waveform formats through ObsPy."""
