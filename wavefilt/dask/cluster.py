@@ -113,5 +113,5 @@ def _processes(scheduler: str) -> int:
         return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
     number = scheduler.removeprefix("local:")
     if not number.isdecimal() or int(number) < 1:
-        raise OptionError(f"`scheduler={scheduler}` is neither local, local:N nor an address such as tcp://host:8786")
+        raise OptionError(f"`scheduler={scheduler!r}` is neither local, local:N nor an address such as tcp://host:8786")
     return int(number)
