@@ -81,7 +81,7 @@ def leakage_test(
     docs/quality.md for the simulations and the smallest leakage that is found.
 
     The details of each level are divided by their noise level, the median of |d| over 0.6745. Their tail probabilities
-    are those of Student's t with n/2.72 degrees of freedom, because the median is an estimate from n details. If
+    follow Student's t with n/2.72 degrees of freedom, because the median is an estimate from n details. If
     details are correlated, n/(1 + 2 Σ ρ²) count as independent, with the sample autocorrelation ρ. The statistic b of
     Berk and Jones (1979) is the smallest binomial probability, over k, that k of them lie below the k-th tail
     probability; the p-value, 4 b^0.55, is an upper bound fitted to simulations.
