@@ -1,77 +1,63 @@
-"""Copies between host memory and the pinned buffers of a GPU by the threads of the team, without Python.
+"""Copies to and from a device by way of pinned buffers, by threads without Python: see `cuda.runtime.staging`.
 
-The words of a job: `wavefilt.backends.cuda.runtime.staging`. C functions are called with four words whatever they take,
-of which they ignore the rest, and return an error of 32 bits.
+The functions of the driver are called by their addresses; each takes four arguments at most, and more do no harm.
 """
 
 from __future__ import annotations
 
 from .adapter import part
-from .atomics import add, call, exchange
+from .atomics import add, foreign, write_byte
 
-(TAKEN, PIECE, TOTAL, HOST, DEVICE, STREAM, CONTEXT, MOVE, COPY, RECORD, SYNCHRONIZE, USE, LANES, HEAD) = range(14)
-"""The fields of a job, and their number; four words for each lane follow, then two for each part to be touched."""
+TAKEN, PIECE, TOTAL, HOST, DEVICE, STREAM, CONTEXT, MOVE, COPY, RECORD, SYNCHRONIZE, USE, LANES, FIRST = range(14)
+"""Words of a transfer; four words for each part follow."""
 PAGE = 4 << 10
 
 
 @part
-def _failed(result):
-    return result & 0xFFFFFFFF
+def _copy(words, lane, up):
+    """Copy pieces until none is left, each after its buffer was sent; two buffers take turns. Return an error, or 0.
 
-
-@part
-def _touch(first, last):
-    """Write a word to every page of memory that holds nothing yet."""
-    page = (first + 7) // 8 * 8
-    while page + 8 <= last:
-        exchange(page, 0)
-        page += PAGE
-
-
-@part
-def _copy(job, lane, up):
-    """Copy pieces until none is left, each once the last transfer of its slot has ended; two slots take turns."""
-    first, turn = HEAD + 4 * lane, 0
+    To the device, a piece is copied into the buffer and enqueued; from the device, enqueued, waited for and copied.
+    """
+    turn = 0
     while True:
-        start = add(job[TAKEN], job[PIECE])
-        if start >= job[TOTAL]:
+        start = add(words[TAKEN], words[PIECE])
+        if start >= words[TOTAL]:
             return 0
-        size, slot, event = min(job[PIECE], job[TOTAL] - start), job[first + turn], job[first + 2 + turn]
-        here, there, stream, turn = job[HOST] + start, job[DEVICE] + start, job[STREAM], 1 - turn
-        error = _failed(call(job[SYNCHRONIZE], event, 0, 0, 0))
-        if error == 0 and up:
-            call(job[MOVE], slot, here, size, 0)
+        size = min(words[PIECE], words[TOTAL] - start)
+        buffer, event = words[lane + turn], words[lane + 2 + turn]
+        turn = 1 - turn
+        here, there = words[HOST] + start, words[DEVICE] + start
+        error = foreign(words[SYNCHRONIZE], event, 0, 0, 0)
+        if error == 0 and up != 0:
+            foreign(words[MOVE], buffer, here, size, 0)
+            error = foreign(words[COPY], there, buffer, size, words[STREAM])
+        elif error == 0:
+            error = foreign(words[COPY], buffer, there, size, words[STREAM])
         if error == 0:
-            error = _failed(call(job[COPY], there if up else slot, slot if up else there, size, stream))
-        if error == 0:
-            error = _failed(call(job[RECORD], event, stream, 0, 0))
-        if error == 0 and not up:
-            error = _failed(call(job[SYNCHRONIZE], event, 0, 0, 0))
+            error = foreign(words[RECORD], event, words[STREAM], 0, 0)
+        if error == 0 and up == 0:
+            error = foreign(words[SYNCHRONIZE], event, 0, 0, 0)
+            foreign(words[MOVE], here, buffer, size, 0)
         if error != 0:
             return error
-        if not up:
-            call(job[MOVE], here, slot, size, 0)
 
 
 @part
-def _run(job, begin, end, up):
-    error, lanes = _failed(call(job[USE], job[CONTEXT], 0, 0, 0)), job[LANES]
+def transfer(words, up, workspace, begin, end):
+    """Do parts ``begin`` to ``end`` of a transfer, to the device if ``up``; return the first error, or 0.
+
+    The first parts are lanes: two pinned buffers, and the events after which they may be used again. The others are
+    ranges of host memory, of which a byte of every page is written: pages that hold nothing yet.
+    """
+    error = foreign(words[USE], words[CONTEXT], 0, 0, 0)
     for i in range(begin, end):
-        if error == 0 and i < lanes:
-            error = _copy(job, i, up)
+        at = FIRST + 4 * i
+        if error == 0 and i < words[LANES]:
+            error = _copy(words, at, up)
         elif error == 0:
-            place = HEAD + 4 * lanes + 2 * (i - lanes)
-            _touch(job[place], job[place + 1])
+            page = words[at]
+            while page < words[at + 1]:
+                write_byte(page)
+                page += PAGE
     return error
-
-
-@part
-def send(job, workspace, begin, end):
-    """Do the parts of a transfer to the device from one to another; return 0, or the driver's error."""
-    return _run(job, begin, end, True)
-
-
-@part
-def fetch(job, workspace, begin, end):
-    """Do the parts of a transfer from the device."""
-    return _run(job, begin, end, False)

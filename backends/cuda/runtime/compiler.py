@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import atexit
 import hashlib
+import logging
 import pickle
 import re
 import sys
@@ -33,7 +34,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from wavefilt import stages
 from wavefilt._version import __version__
 from wavefilt.backends import kernel_files
 from wavefilt.errors import BackendUnavailable
@@ -46,6 +46,7 @@ from .target import SIMULATED, cuda
 if TYPE_CHECKING:
     from numba.types import Type
 
+logger = logging.getLogger(__name__)
 Types: TypeAlias = "tuple[Type, ...]"
 Launch: TypeAlias = "tuple[Any, Types]"
 """The dispatcher of a kernel, and the types of the arguments."""
@@ -204,9 +205,9 @@ if not SIMULATED:
             types = tuple(getattr(signature, "args", signature))
             with global_compiler_lock:
                 if not self.ready(types):
-                    with stages.stage(stages.COMPILING):
-                        code = self.code(types)
-                        self.keep(types, code, self.machine_code(code))
+                    logger.info("compiling kernels")
+                    code = self.code(types)
+                    self.keep(types, code, self.machine_code(code))
             return self._dispatcher.overloads[types]
 
         def ready(self, types: Types) -> bool:
@@ -286,7 +287,8 @@ def together(launches: Sequence[Launch]) -> None:
         missing = [(kernel, types) for kernel, types in launches if not kernel.compile.ready(types)]
         if not missing:
             return
-        with stages.stage(stages.COMPILING), ThreadPoolExecutor(min(available_cpus(), len(missing))) as threads:
+        logger.info("compiling kernels")
+        with ThreadPoolExecutor(min(available_cpus(), len(missing))) as threads:
             begun = []
             for kernel, types in missing:
                 code, library = kernel.compile.code(types), None

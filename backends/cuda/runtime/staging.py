@@ -1,7 +1,7 @@
-"""Copies of host memory to and from pinned buffers, by threads that need no Python.
+"""Copies of host memory to and from pinned buffers, as machine code for threads without Python.
 
-In Python every call of the driver takes the interpreter's lock, for which eight threads wait longer than they copy, and
-waking a Python thread takes as long as copying half a MiB. So the team of the CPU backend runs compiled functions.
+In Python every call of the driver takes the interpreter's lock, for which eight threads wait longer than they copy; and
+to wake a Python thread takes as long as to copy half a MiB.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ from wavefilt.backends.numba_cpu import entries, native, team
 
 from .graph import DriverError
 
+PAGE = 4 << 10
+"""Bytes of a page of memory."""
+
 
 class Functions(NamedTuple):
     """Addresses of the C library's function that copies memory, and of the driver's."""
@@ -33,9 +36,10 @@ class Functions(NamedTuple):
 
 
 class Job(NamedTuple):
-    """A transfer in pieces of some bytes: numbers and addresses only."""
+    """A transfer: all numbers and addresses."""
 
     piece: int
+    """Bytes that are staged and sent at a time."""
     total: int
     host: int
     device: int
@@ -44,22 +48,19 @@ class Job(NamedTuple):
 
 
 Lane = tuple[int, int, int, int]
-"""Two pinned buffers of a thread, and the events after which they may be used again."""
+"""Two pinned buffers, and the events after which they may be used again: what one thread works with at a time."""
 
 
 @cache
 def driver() -> Functions:
-    """Return the functions of this system."""
     library = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
     names = "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuEventRecord", "cuEventSynchronize", "cuCtxSetCurrent"
     return Functions(*(_address(function) for function in (ctypes.memmove, *(library[name] for name in names))))
 
 
-@cache
 def prepare() -> None:
-    """Begin to load the compiled functions, or to compile them in other processes."""
-    kernels = [entries.SEND, entries.FETCH, *entries.TEAM]
-    threads.begin(partial(native.load, kernels, np.dtype(np.float64)))
+    """Begin to load the compiled functions, or to compile them, in a thread."""
+    threads.begin(partial(native.load, (entries.TRANSFER, *entries.TEAM), np.dtype(float)))
 
 
 def _address(function: Callable[..., object]) -> int:
@@ -67,17 +68,16 @@ def _address(function: Callable[..., object]) -> int:
 
 
 def run(job: Job, up: bool, lanes: Sequence[Lane], touched: Sequence[Array] = ()) -> None:
-    """Copy everything to or from the device, with a thread for each lane.
+    """Copy everything, to the device or from it, with a thread for each lane.
 
-    More threads write to every page of memory that holds nothing yet. Raises DriverError.
+    More threads write a byte of every page of memory that holds nothing yet. Raises DriverError.
     """
     taken, calls = np.zeros(1, np.int64), driver()
-    copy = calls.send if up else calls.fetch
-    head = taken.ctypes.data, *job, calls.move, copy, calls.record, calls.synchronize, calls.use, len(lanes)
-    parts = [(part.ctypes.data, part.ctypes.data + part.nbytes) for part in touched]
-    words = np.array([*head, *sum(lanes, ()), *sum(parts, ())], np.int64)
-    kernel = entries.SEND if up else entries.FETCH
-    work = kernel.of(np.dtype(np.float64), words, kept=(taken, touched))
+    common = taken.ctypes.data, *job, calls.move, calls.send if up else calls.fetch, calls.record, calls.synchronize
+    parts = [(part.ctypes.data, part.ctypes.data + part.nbytes, 0, 0) for part in touched]
+    words = np.array([*common, calls.use, len(lanes), *sum([*lanes, *parts], ())], np.int64)
+    native.load((entries.TRANSFER, *entries.TEAM), np.dtype(float))  # at once, if they have to be compiled
+    work = entries.TRANSFER.of(np.dtype(float), words, int(up), kept=(taken, touched))
     error = team.parallel(work, len(lanes) + len(parts))
     if error:
         raise DriverError(error, f"error {error} in a transfer")
