@@ -81,9 +81,20 @@ def cpu(repeats: int, quick: bool, results: Results) -> None:
 
 
 @bench.command("cuda")
-@options(25, "Small arrays and few repeats, without other libraries.")
-def cuda(repeats: int, quick: bool, results: Results) -> None:
+@options(
+    25,
+    "Small arrays and few repeats, without other libraries.",
+    click.option("--layouts", is_flag=True, help="Compare the kernels with and without padding and fast math instead."),
+)
+def cuda(layouts: bool, repeats: int, quick: bool, results: Results) -> None:
     """Compare denoising on the GPU, of device-resident and NumPy arrays, with PyWavelets and ptwt."""
+    if layouts:
+        from wavefilt.benchmarks import layouts as kernels
+
+        with measuring():
+            result = kernels.run(quick, repeats)
+        results.report(result, kernels.report)
+        return
     from wavefilt.benchmarks import calls as study
 
     with measuring():

@@ -195,17 +195,6 @@ def _machine() -> binding.TargetMachine:
     return binding.Target.from_triple(binding.get_process_triple())
 
 
-def addresses(program: str, names: Sequence[str]) -> dict[str, int]:
-    """Compile a program in LLVM's language, and return the addresses of its functions."""
-    machine = _machine().create_target_machine(opt=2)
-    module = binding.parse_assembly(program)
-    engine = binding.create_mcjit_compiler(module, machine)
-    engine.finalize_object()
-    found = {name: engine.get_function_address(name) for name in names}
-    _keep(engine)
-    return found
-
-
 def _keep(engine: binding.ExecutionEngine) -> None:
     """Keep machine code until the process ends: a thread may run it when the interpreter ends."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))

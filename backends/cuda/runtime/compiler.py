@@ -1,6 +1,8 @@
 """The adapter of numba-cuda: how kernels are compiled, linked for a GPU, and kept on disk.
 
-No other module uses private interfaces of numba-cuda. Those used here are checked when this is imported (`_probe`):
+No other module uses private interfaces of numba-cuda, except for names that are stable but not documented: device
+arrays, `MemoryPointer` and `CudaAPIError` of `numba.cuda.cudadrv` (`target`, `graph`), and `cgutils`, `types` and
+`intrinsic` (`wide`, `sections.columns`). Interfaces used here are checked when this is imported (`_probe`):
 
 * `CUDADispatcher` (`compile`, `overloads`, `add_overload`, `targetoptions`, `typeof_pyval`), to compile and
   launch kernels that come from the cache on disk, and to note launches without making them
