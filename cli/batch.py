@@ -89,7 +89,7 @@ class Summary:
             line = "".join(f"{value:>14{form}}" for value in (min(values), median(values), max(values)))
             lines.append(f"{name:<20}{line}" + (f"{sum(values):>18{form}}" if form == ",.0f" else ""))
         if self.trust:
-            from wavefilt.trust import WORDS
+            from wavefilt.advice.trust import WORDS
 
             verdicts = Counter(facts["verdict"] for _, facts in self.trust)
             lines.append(
@@ -258,8 +258,8 @@ def _end_with_parent() -> None:
 
 def _overview(path: str, summary: Summary, overwrite: bool) -> None:
     """Write the trust report of several files."""
+    from wavefilt.advice.page import overview
     from wavefilt.io import write_atomically
-    from wavefilt.trust.page import overview
 
     with run_errors(path):
         write_atomically(Path(path), overview(summary.trust).encode(), overwrite=overwrite)

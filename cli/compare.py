@@ -35,7 +35,7 @@ from .options import (
 from .progress import stage, steps
 
 if TYPE_CHECKING:
-    from wavefilt.tuning import Comparison
+    from wavefilt.advice import Comparison
 
 SOURCE = click.Argument(["source"], type=INPUT, metavar="FILE")
 
@@ -68,7 +68,7 @@ def compare(source: str, rules: tuple[Any, ...], transforms: tuple[str, ...], pl
             if rule is None:  # any rule that goes with it will do
                 checked["shrink"] = None
             Options(**checked, dimensions=2 if parsed["two_dimensional"] else 1)
-    from wavefilt.tuning import compare
+    from wavefilt.advice import compare
 
     with run_errors(source):
         recording = _recording(source, layout, parsed)
@@ -98,7 +98,7 @@ def tune(source: str, seconds: float, as_json: bool, **parsed: Any) -> None:
     boundary mode are changed one after the other in the three best methods so far. Nothing is written.
     """
     common, layout = _common(parsed)
-    from wavefilt.tuning import tune
+    from wavefilt.advice import tune
 
     with run_errors(source):
         recording = _recording(source, layout, parsed)

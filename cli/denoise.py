@@ -22,8 +22,8 @@ from .options import BATCH, COMPUTING, INPUT, IO, LAYOUT, METHOD, NOISE, PICTURE
 from .progress import stage
 
 if TYPE_CHECKING:
+    from wavefilt.advice import TrustReport
     from wavefilt.backends import Backend
-    from wavefilt.trust import TrustReport
 
 Facts = dict[str, Any]
 """Numbers and texts about a file, as in its JSON."""

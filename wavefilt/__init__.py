@@ -29,7 +29,8 @@ TYPE_CHECKING = False  # importing typing would take longer than all else here
 if TYPE_CHECKING:
     from typing import Any
 
-    from wavefilt import backends, extending, plotting, quality, ske, trust
+    from wavefilt import backends, extending, plotting, quality, ske
+    from wavefilt.advice import compare, trust, tune
     from wavefilt.api import denoise
     from wavefilt.decomposition import (
         dwt,
@@ -48,13 +49,13 @@ if TYPE_CHECKING:
     from wavefilt.dual_tree import dtcwt, idtcwt
     from wavefilt.errors import BackendUnavailable, FormatError
     from wavefilt.files import denoise_file
+    from wavefilt.noise import estimate_sigma
     from wavefilt.online.denoiser import OnlineDenoiser
     from wavefilt.packets import iwavelet_packets, wavelet_packets
     from wavefilt.plotting import view
     from wavefilt.recording import Recording, read
     from wavefilt.threads import get_num_threads, set_num_threads
     from wavefilt.thresholding.shrinkage import threshold, threshold_firm
-    from wavefilt.tuning import compare, estimate_sigma, tune
 
 __all__ = [
     "BackendUnavailable",
@@ -98,6 +99,7 @@ __all__ = [
 
 
 _HOMES = {
+    "advice": ("compare", "trust", "tune"),
     "decomposition": (
         *("dwt", "idwt", "imodwt", "imodwt2", "iswt", "modwt", "modwt2", "swt"),
         *("wavedec", "wavedec2", "waverec", "waverec2"),
@@ -105,13 +107,13 @@ _HOMES = {
     "api": ("denoise",),
     "dual_tree": ("dtcwt", "idtcwt"),
     "errors": ("BackendUnavailable", "FormatError"),
+    "noise": ("estimate_sigma",),
     "online": ("OnlineDenoiser",),
     "packets": ("iwavelet_packets", "wavelet_packets"),
     "recording": ("Recording", "read"),
     "files": ("denoise_file",),
     "threads": ("get_num_threads", "set_num_threads"),
     "thresholding.shrinkage": ("threshold", "threshold_firm"),
-    "tuning": ("compare", "estimate_sigma", "tune"),
     "plotting": ("view",),
 }
 """The module of each name, imported when the name is first used: the command handles signals from its start, before

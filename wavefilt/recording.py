@@ -26,7 +26,7 @@ from wavefilt.wavelets.filters import WaveletLike
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from wavefilt.trust import TrustReport
+    from wavefilt.advice import TrustReport
 
 
 def read(
@@ -239,19 +239,20 @@ class Recording(io.Contents):
                 row[: len(trace)] = arrays.take(trace, -1).rows[0]
         return rows
 
-    def trust(self, noisy: Recording, *, samples: int = 1 << 23, seed: int = 0) -> TrustReport:
-        """Return `wavefilt.trust.report` of this denoised recording: does the residual from ``noisy`` contain signal?
+    def trust(self, noisy: Recording, *, call: str = "", samples: int = 1 << 23, seed: int = 0) -> TrustReport:
+        """Test this denoised recording against the noisy one with `wavefilt.trust.report`.
 
-        Noise is denoised in the same way. ``denoised.trust(noisy).write("report.html")`` writes the report. Traces of
-        several lengths end in gaps. Raises ValueError for recordings of different shapes, TypeError for complex ones.
+        Simulated noise is denoised with the same options. ``denoised.trust(noisy).write("report.html")`` writes the
+        report, which states the options, or the ``call`` or command that is given. Traces of several lengths end in
+        gaps. Raises ValueError for recordings of different shapes, and TypeError for complex samples.
         """
-        from wavefilt.trust import report
+        from wavefilt.advice.trust import call_in_python, report
 
         if [len(trace) for trace in self.traces] != [len(trace) for trace in noisy.traces]:
             raise ValueError(f"{noisy.source} and {self.source or 'this recording'} have different traces")
         before, after = (one.traces if isinstance(one.traces, np.ndarray) else one.rows() for one in (noisy, self))
         outcome = self.outcome
-        window = None if outcome is None else outcome.method.noise.window
+        options = None if outcome is None else outcome.method
 
         def again(rows: Array) -> Array:
             assert outcome is not None
@@ -260,10 +261,11 @@ class Recording(io.Contents):
         return report(
             before,
             after,
-            None if outcome is None else again,
+            None if options is None else again,
+            sigma="level" if options is None else options.sigma,
             interval=self.intervals[0] if len(set(self.intervals)) == 1 else None,
-            noise_window=None if window is None or window[1] - window[0] < 32 else window,
             name=Path(noisy.source).name,
+            call=call or ("" if options is None else call_in_python(noisy.source, options)),
             samples=samples,
             seed=seed,
         )

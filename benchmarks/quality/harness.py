@@ -112,10 +112,10 @@ def verdicts(case: Case) -> Iterator[Row]:
         y = method.run(record)
         harm = harmful(*growth(record, y))
         leaks = bool(leakage_test(y, record.x - y).flagged.any())
-        for window in (None, record.quiet) if record.quiet else (None,):
-            verdict = trust.report(record.x, y, partial(_of_rows, method, record), noise_window=window).verdict
+        for sigma in ("level", record.declared) if record.declared else ("level",):
+            verdict = trust.report(record.x, y, partial(_of_rows, method, record), sigma=sigma).verdict
             said = {"harmful": True, "undecided": None, "untested": None}.get(verdict, False)
-            row = {**record.about, "method": method.name, "declared": window is not None, "verdict": verdict}
+            row = {**record.about, "method": method.name, "declared": sigma != "level", "verdict": verdict}
             yield {**row, "gain_db": gain(record.clean, record.x, y), **judged(harm, said), "leakage_test": leaks}
 
 

@@ -14,7 +14,6 @@ import wavefilt
 from tests.support.checkout import ROOT, needs
 from wavefilt.benchmarks.quality import harness, methods, records, tables
 from wavefilt.benchmarks.quality.__main__ import measured
-from wavefilt.benchmarks.quality.methods import Options
 from wavefilt.benchmarks.quality.records import Case, Record
 
 RNG = np.random.default_rng
@@ -92,9 +91,9 @@ def test_rows_are_condensed_to_means_medians_counts_and_the_worst():
 
 def test_parameters_are_the_best_of_the_grid_on_other_records():
     one = Record("x", "models", "white", 0, 0, DIPS + DIPS.std() * RNG(1).standard_normal(DIPS.shape), DIPS)
-    scaled = Options("scaled", lambda record, factor: factor * record.x, {"factor": (0.1, 0.5, 0.9)})
+    scaled = methods.Method("scaled", lambda record, factor: factor * record.x, {"factor": (0.1, 0.5, 0.9)})
     assert harness.tuned(scaled, [one]) == {"factor": 0.5}  # at 0 dB half of the energy is signal
-    assert harness.tuned(Options("plain", lambda record: record.x), []) == {}
+    assert harness.tuned(methods.Method("plain", lambda record: record.x), []) == {}
 
 
 # ---- records

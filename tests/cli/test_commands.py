@@ -24,7 +24,7 @@ def test_compare(capsys, tmp_path):
     code, out, err = run(capsys, "compare", RECORD, "--plot", tmp_path / "a.png")
     assert (code, err) == (0, "")
     gains = [float(gain) for gain in re.findall(r"([\d.-]+) dB ", out)]
-    assert len(gains) >= 12
+    assert len(gains) >= 8
     assert out.splitlines()[-1].startswith(f"best: wavefilt denoise {RECORD} --rule ")
     assert (tmp_path / "a.png").stat().st_size > 10_000
 

@@ -23,6 +23,7 @@ from tornado.httpserver import HTTPServer
 from tornado.ioloop import IOLoop
 from tornado.web import RequestHandler
 
+from wavefilt.advice.page import badge
 from wavefilt.arrays import Array
 from wavefilt.backends import Backend
 from wavefilt.backends.registry import REFERENCE, check_name
@@ -32,7 +33,6 @@ from wavefilt.errors import BackendUnavailable
 from wavefilt.options import Options, check_names
 from wavefilt.recording import Recording
 from wavefilt.report import residual_energy, transformed, unchanged
-from wavefilt.trust.page import badge
 
 from .bokeh_figures import PALETTE, DetailFigures, SectionFigures
 from .controls import WIDE, BandPass, Controls, Look

@@ -9,11 +9,12 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
 
+from wavefilt import threads
 from wavefilt.arrays import Array
 from wavefilt.backends.numba_cpu import entries, native, team
 
@@ -55,6 +56,11 @@ def driver() -> Functions:
     library = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
     names = "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuEventRecord", "cuEventSynchronize", "cuCtxSetCurrent"
     return Functions(*(_address(function) for function in (ctypes.memmove, *(library[name] for name in names))))
+
+
+def prepare() -> None:
+    """Begin to load the compiled functions, or to compile them, in a thread."""
+    threads.begin(partial(native.load, (entries.TRANSFER, *entries.TEAM), np.dtype(float)))
 
 
 def _address(function: Callable[..., object]) -> int:

@@ -9,19 +9,22 @@ from typing import TYPE_CHECKING
 
 from wavefilt._version import __version__
 from wavefilt.report import Facts
-from wavefilt.trust.figures import HARM, SIGNAL, figures
-from wavefilt.trust.verdicts import WORDS, Verdict
+
+from .figures import HARM, SIGNAL, figures
+from .trust import WORDS, Finding
 
 if TYPE_CHECKING:
-    from wavefilt.trust.assessment import TrustReport
+    from .trust import TrustReport
 
-COLOURS: dict[Verdict, tuple[str, str]] = {
+COLOURS: dict[Finding, tuple[str, str]] = {
     "harmful": (HARM, "#000000"),
+    "undecided": ("#F0E442", "#000000"),
+    "harmless": ("#0072B2", "#ffffff"),
     "signal": (SIGNAL, "#000000"),
     "none": ("#0072B2", "#ffffff"),
     "untested": ("#666666", "#ffffff"),
 }
-"""Of Okabe and Ito's palette, which colour-blind readers can distinguish, with the colour of the word on it."""
+"""Background and text colours from the palette of Okabe and Ito, which colour-blind readers can distinguish."""
 STYLE = """
 :root { color-scheme: light; }
 * { box-sizing: border-box; }
@@ -50,29 +53,29 @@ th.number { text-align: right; }
   td.number::before { content: attr(data-name) ": "; color: #555; }
 }
 """
-HEADS = ("error, dB (estimate)", "windows with signal", "windows made worse", "shift of first breaks, samples")
-"""Columns of numbers of the page that lists many."""
+HEADS = ("gain, dB (estimate)", "windows with signal", "windows made worse", "shift of first breaks, samples")
+"""Columns of numbers on the page for several files."""
 ALT = {
     "error": "Growth of the error by window",
-    "windows": "The traces before, after and removed",
-    "levels": "Spectra before and removed, and the share of the energy removed, by level",
-    "lateral": "Correlation of what was removed with the next trace",
+    "windows": "The traces before and after, and the residual",
+    "levels": "Spectra of the record and of the residual, and its share of the energy, by octave",
+    "lateral": "Correlation of the residual with that of the next trace",
     "breaks": "Shift of first breaks by trace",
 }
-"""What the figures show, for those who do not see them."""
+"""Descriptions of the figures for readers who cannot see them."""
 
 
-def badge(verdict: Verdict, word: str = "", more: str = "") -> str:
-    """The verdict's word on its colour."""
+def badge(verdict: Finding, word: str = "", more: str = "") -> str:
+    """Return the verdict in words on its colour."""
     ground, ink = COLOURS[verdict]
     return f'<span class="badge{more}" style="background:{ground};color:{ink}">{word or WORDS[verdict]}</span>'
 
 
 def page(report: TrustReport) -> str:
-    """One file without references to others. Raises ImportError without matplotlib."""
+    """Return the report as one page without references to other files. Raises ImportError without matplotlib."""
     drawn = figures(report)
     size = f"{len(report.noisy)} trace{'s' * (len(report.noisy) != 1)} x {report.noisy.shape[1]} samples"
-    parts = [f"<h1>Can this denoise be trusted?</h1><p>{escape(report.name or 'Recording')}, {size}</p>"]
+    parts = [f"<h1>Can this result be trusted?</h1><p>{escape(report.name or 'Recording')}, {size}</p>"]
     parts.append(f"<p>{badge(report.verdict, more=' large')} {escape(report.summary().partition('; ')[2])}</p><main>")
     for answer in report.answers:
         picture = ""
@@ -84,18 +87,21 @@ def page(report: TrustReport) -> str:
             f"<section><h2>{escape(answer.question)}</h2>{word}<p>{escape(answer.found)}</p>{picture}"
             f'<p class="test">{escape(answer.test)}</p></section>'
         )
-    parts.append("</main>")
+    facts = "".join(
+        f"<tr><th>{escape(name)}</th><td>{escape(told)}</td></tr>" for name, told in report.origin().items()
+    )
+    parts.append(f"</main><h2>What was tested</h2><table>{facts}</table>")
     return _document(f"Trust report: {report.name or 'recording'}", "".join(parts))
 
 
 def overview(found: Sequence[tuple[str, Facts]]) -> str:
-    """A line for each file, with its `TrustReport.facts`, the worst first."""
+    """Return a page with a line for each file from its `TrustReport.facts`, the worst first."""
     order = list(WORDS)
     rows = []
     for name, facts in sorted(found, key=lambda one: (order.index(one[1]["verdict"]), one[0])):
-        error = "" if facts["error_db"] is None else f"{facts['error_db']:+.1f}"
+        gain = "" if facts["gain_db"] is None else f"{facts['gain_db']:+.1f}"
         shift = "" if facts["first_break_shift"] is None else f"{facts['first_break_shift']:+g}"
-        numbers = (error, f"{facts['windows_with_signal']} of {facts['windows']}", facts["windows_harmed"], shift)
+        numbers = (gain, f"{facts['windows_with_signal']} of {facts['windows']}", facts["windows_harmed"], shift)
         cells = "".join(
             f'<td class="number" data-name="{head}">{value}</td>' for head, value in zip(HEADS, numbers, strict=True)
         )
@@ -105,13 +111,13 @@ def overview(found: Sequence[tuple[str, Facts]]) -> str:
     told = " ".join(f"{badge(verdict)} {count}" for verdict, count in counts.items() if count)
     table = f"<table><tr>{head}</tr>{''.join(rows)}</table>"
     more = '<p class="test">A report with figures: wavefilt denoise FILE --report out.html, one file at a time.</p>'
-    return _document("Trust report", f"<h1>Can these denoises be trusted?</h1><p>{told}</p>{table}{more}")
+    return _document("Trust report", f"<h1>Can these results be trusted?</h1><p>{told}</p>{table}{more}")
 
 
 def _document(title: str, body: str) -> str:
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head>'
-        f"<body>{body}<footer><p>wavefilt {__version__}. Estimates, not truths: see docs/trust.md for the tests and "
+        f"<body>{body}<footer><p>wavefilt {__version__}. Numbers are estimates: docs/trust.md describes the tests and "
         f"how often they are right.</p></footer></body></html>\n"
     )

@@ -1,4 +1,4 @@
-"""`wavefilt.tune`: the method with the least estimated error, found by changing one option after the other."""
+"""`wavefilt.tune`: search for the method with the lowest estimated error by changing one option after the other."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 from wavefilt.backends import Backend
 from wavefilt.errors import OptionError
 from wavefilt.options import NoiseForm
-from wavefilt.thresholding.rules import RULES
 
 from .comparison import MOST, Comparison, Contest, Progress, words
 
@@ -24,23 +23,23 @@ GRID: dict[str, tuple[Any, ...]] = {
     "sigma": ("level", "global"),
     "mode": ("reflect", "periodization"),
 }
-"""What is tried beside the rules, in this order, at the values that the best methods do not have."""
+"""Options that are changed, in this order, and their values."""
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """What `wavefilt.tune` found.
+    """The result of `wavefilt.tune`.
 
     Attributes
     ----------
     options : dict
-        Those of `wavefilt.denoise` for the best method.
+        Options of `wavefilt.denoise` for the best method.
     python : str
         A line of Python that denoises with it.
     comparison : Comparison
-        Everything that was tried, the best first.
+        All methods that were tried, the best first.
     complete : bool
-        Whether the search ended before its time was over.
+        Whether the search was finished before the time limit.
     """
 
     comparison: Comparison
@@ -58,13 +57,16 @@ class Tuning:
         return "\n".join([self.python, *(f"note: {note}" for note in self.notes())])
 
     def notes(self) -> list[str]:
-        """What a user should know of the choice."""
+        """Return what a user should know about the choice."""
         best, tried = self.comparison.best, len(self.comparison.trials)
-        rest = "" if self.complete else ", and the time was over before the search was: a longer one may find better"
-        gain = f"{best.gain_db:+.1f} dB estimated, the best of {tried} methods tried{rest}"
+        verdict = "" if best.verdict == "untested" else f", {best.verdict}"
+        notes = [f"{best.gain_db:+.1f} dB estimated{verdict}, the best of {tried} methods"]
+        if not self.complete:
+            notes.append("stopped at the time limit; the search was not finished")
         default = next((trial for trial in self.comparison.trials if trial.name == "bayes"), None)
-        beside = [] if default is None else [f"the default rule, bayes: {default.gain_db:+.1f} dB"]
-        return [gain, *beside, *self.comparison.notes()]
+        if default is not None:
+            notes.append(f"the default rule, bayes: {default.gain_db:+.1f} dB")
+        return [*notes, *self.comparison.notes()]
 
 
 def tune(
@@ -78,19 +80,20 @@ def tune(
     seed: int = 0,
     progress: Progress = iter,
 ) -> Tuning:
-    """The method of least estimated error on one's own samples: wavelet, level, rule, shrink, transform, and others.
+    """Search for the method with the lowest estimated error on your own samples.
 
-    All rules with the defaults are compared as `wavefilt.compare` does. Then one option after the other is changed
-    in the three best methods so far, and kept where the estimate is lower. On many traces, some of them are used.
+    All rules with the default options are compared as `wavefilt.compare` does. Then transform, wavelet, level,
+    threshold function, noise and boundary mode are changed, one after the other, in the three best methods so far. Of
+    many traces, some are used.
 
     Parameters
     ----------
     x, axis, axes, backend, seed, progress
         As for `wavefilt.compare`.
     seconds : float
-        After which no more methods are tried; the rules with the defaults all are.
+        Time limit of the search. The rules with default options are always compared.
     sigma
-        As for `wavefilt.compare`: the noise, which for the methods may be changed to "level" or "global".
+        As for `wavefilt.compare`: the noise, which may be changed to "level" or "global" for single methods.
 
     Returns
     -------
@@ -100,7 +103,7 @@ def tune(
     Raises
     ------
     ValueError, TypeError
-        As `wavefilt.compare`, and for ``seconds`` that are not a positive number.
+        As `wavefilt.compare`, and if ``seconds`` is not a positive number.
 
     Examples
     --------
@@ -112,11 +115,11 @@ def tune(
     >>> y = wavefilt.denoise(x, **found.options)
     """
     if not seconds > 0:
-        raise ValueError(f"seconds={seconds!r} must be a positive number")
+        raise ValueError(f"`seconds` must be a positive number, not {seconds!r}")
     end = time.monotonic() + seconds
     common = {} if sigma == "level" else {"sigma": sigma}
     contest = Contest(x, common, axis, axes, backend, seed, MOST // 4)
-    _try(contest, [{"rule": rule} for rule in list(RULES)], progress, None)
+    _try(contest, contest.candidates(), progress, None)
     complete = True
     for option, values in GRID.items():
         best = [contest.own[name] for name in contest.ranked()[:KEPT]]
@@ -129,11 +132,11 @@ def tune(
 
 
 def _try(contest: Contest, methods: list[dict[str, Any]], progress: Progress, end: float | None) -> bool:
-    """Try methods, but for those whose options do not go together, until the time is over: whether it was not."""
+    """Try methods whose options can be combined until the time limit, and return whether it was not reached."""
     by_name = {words(own): own for own in methods}
     for name in progress(list(by_name)):
         if end is not None and time.monotonic() > end:
             return False
-        with suppress(OptionError if end is None else ValueError):  # some say of filters that they are of another kind
+        with suppress(OptionError if end is None else ValueError):  # filters of the wrong kind raise plain ValueErrors
             contest.enter(by_name[name])
     return True

@@ -10,13 +10,15 @@ import numpy as np
 from wavefilt.arrays import Floats, Mask
 from wavefilt.plotting.data import COLORS
 from wavefilt.plotting.figure import check_target, render, style
-from wavefilt.trust.verdicts import FEWEST_PICKS, WORST
+
+from .leakage import WORST
+from .picking import FEWEST
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from wavefilt.trust.assessment import TrustReport
+    from .trust import TrustReport
 
 SIZE, DPI = (5.2, 3.0), 130
 """Inches, small enough to be readable at the width of a phone, and dots per inch."""
@@ -73,7 +75,7 @@ def _spans(report: TrustReport, trace: int, which: Mask) -> list[tuple[int, int]
 def _windows(figure: Figure, report: TrustReport) -> None:
     """Draw the traces before and after and the residual, with the windows in which signal was leakage."""
     step, label = _seconds(report)
-    parts = {"before": report.noisy, "after": report.denoised, "residual": report.removed}
+    parts = {"before": report.noisy, "after": report.denoised, "residual": report.residual}
     if len(report.noisy) < IMAGE:
         trace = _worst(report)
         every = max(1, report.noisy.shape[1] // 4000)
@@ -144,15 +146,15 @@ def _levels(figure: Figure, report: TrustReport) -> None:
     live = leakage.noise.max(axis=1, initial=0) > 0
     edges = 0.5 ** np.arange(1, count + 1)
     edges = np.append(edges, edges[-1] / 2)[::-1] / (report.interval or 1)
-    spectra = {"before": leakage.power, "residual": leakage.removed}
+    spectra = {"before": leakage.power, "residual": leakage.residual}
     for name, rows in spectra.items():
         _stairs(upper, rows[live], edges, label=name, color=COLORS[name])
     _stairs(upper, leakage.noise[live], edges, label="noise (estimate)", color="#0072B2", linestyle="--")
     upper.set_ylabel("power, dB")
     upper.legend(fontsize=8, frameon=False)
     total = np.maximum(leakage.power[live].sum(axis=0), 1e-300)
-    shares = 100 * leakage.removed[live].sum(axis=0) / total
-    colors = np.where(leakage.levels, SIGNAL, "#8c8c8c")
+    shares = 100 * leakage.residual[live].sum(axis=0) / total
+    colors = np.where(leakage.octaves, SIGNAL, "#8c8c8c")
     lower.bar(edges[:-1], shares[::-1], np.diff(edges), align="edge", color=colors[::-1], edgecolor="white")
     lower.set_ylabel("residual, %")
     lower.set_xscale("log", base=2 if report.interval is None else 10)
@@ -192,7 +194,7 @@ def _breaks(figure: Figure, report: TrustReport) -> None:
     shifts = (report.first_breaks[:, 1] - report.first_breaks[:, 0]) * step
     axes.axhline(0, color="#666666", linewidth=0.8)
     axes.plot(report.traces, shifts, "o", color=COLORS["after"], markersize=4)
-    if np.isfinite(shifts).sum() >= FEWEST_PICKS:
+    if np.isfinite(shifts).sum() >= FEWEST:
         axes.axhline(float(np.nanmedian(shifts)), color=HARM, linestyle="--", linewidth=1, label="median")
         axes.legend(fontsize=8, frameon=False)
     axes.set_xlabel("trace")

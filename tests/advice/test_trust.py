@@ -11,6 +11,7 @@ import wavefilt
 from tests.support.checkout import SAMPLES
 from tests.support.signals import coloured, gain_db, ricker
 from wavefilt import trust
+from wavefilt.noise import RAISED
 
 
 def smooth(rows):
@@ -45,7 +46,7 @@ def test_signal_lost_is_found_where_it_was_lost(gather):
     assert not found.harmed[lonely].any()
     assert found.harmed.sum() > 12
     truth = np.sum((smooth(noisy) - clean) ** 2) / np.sum((noisy - clean) ** 2)
-    assert found.error_db == pytest.approx(10 * np.log10(truth), abs=1)
+    assert found.gain_db == pytest.approx(-10 * np.log10(truth), abs=1)
 
 
 def test_good_denoising_is_not_harmful(gather):
@@ -53,7 +54,7 @@ def test_good_denoising_is_not_harmful(gather):
     denoised = denoise(noisy)
     found = trust.report(noisy, denoised, denoise)
     assert found.verdict != "harmful"
-    assert found.error_db == pytest.approx(-gain_db(clean, noisy, denoised), abs=2)
+    assert found.gain_db == pytest.approx(gain_db(clean, noisy, denoised), abs=2)
 
 
 @pytest.mark.parametrize("given", [True, False])
@@ -62,7 +63,7 @@ def test_noise_alone_has_no_signal(given):
     for seed in range(6):
         noise = np.cumsum(np.random.default_rng(seed).standard_normal((6, 512)), axis=1)  # red
         found = trust.report(noise, denoise(noise), denoise if given else None)
-        flagged += found.verdict != "none"
+        flagged += found.verdict == "harmful" or answer(found, "windows").verdict == "signal"
     assert flagged <= 1
 
 
@@ -86,7 +87,7 @@ def test_a_noise_window_tells_the_noise(gather):
     _, noisy = gather
     everywhere = noisy + 5 * np.sin(0.2 * np.arange(512))
     everywhere[:, :96] = noisy[:, :96]
-    least = trust.report(everywhere, 0 * everywhere, noise_window=(0, 96)).leakage
+    least = trust.report(everywhere, 0 * everywhere, sigma=("window", 0, 96)).leakage
     np.testing.assert_allclose(np.median(least.noise * least.unit**2, axis=0)[:3], 1, rtol=0.4)
 
 
@@ -106,8 +107,10 @@ def test_dead_traces_gaps_and_extremes(gather):
     assert np.isnan(found.leakage.p_value[2, 4:8]).all()
     assert np.isnan(found.leakage.p_value[[1, 3]]).all()
     large, tiny = (trust.report(x * unit, y * unit).facts() for unit in (2.0**1000, 2.0**-1000))
-    assert large == tiny == found.facts()
-    assert trust.report(x, x).facts()["error_db"] == 0
+    same = {name: value for name, value in found.facts().items() if name != "sha256"}
+    assert large | same == large
+    assert tiny | same == tiny
+    assert trust.report(x, x).facts()["gain_db"] == 0
 
 
 def test_first_breaks_that_move(gather):
@@ -119,9 +122,9 @@ def test_first_breaks_that_move(gather):
 
 def test_wrong_arguments():
     x = np.zeros((2, 200))
-    for noisy, denoised, window in ((x + 1j, x, None), (x, x[:1], None), (x, x, (0, 201)), (x, x, (10, 20))):
+    for noisy, denoised, window in ((x + 1j, x, None), (x, x[:1], None), (x, x, (0, 201))):
         with pytest.raises((TypeError, ValueError)):
-            trust.report(noisy, denoised, noise_window=window)
+            trust.report(noisy, denoised, sigma="level" if window is None else ("window", *window))
 
 
 def test_large_arrays_are_sampled():
@@ -145,7 +148,7 @@ def test_recordings(tmp_path):
     lengths = wavefilt.Recording([rng.standard_normal(n) for n in (400, 300, 500)], (0.01,) * 3, "npy", None)
     of_lengths = lengths.denoise(backend="pywavelets").trust(lengths)
     assert np.isnan(of_lengths.noisy).sum() == 300
-    assert of_lengths.verdict == "none"
+    assert of_lengths.verdict == "harmless"
     pytest.importorskip("matplotlib")
     found.write(tmp_path / "r.html")
     page = (tmp_path / "r.html").read_text()
@@ -174,10 +177,11 @@ def power(found):
 def test_steep_noise_is_noise_and_a_steep_signal_is_not():
     rng = np.random.default_rng(0)
     x = coloured(rng, (1, 4096), microseisms)
-    assert power(trust.report(x, x)) == pytest.approx(1, rel=0.4)
+    assert power(trust.report(x, x, sigma=("window", 0, 3072))) == pytest.approx(1, rel=0.4)
     steps = 5 * np.repeat(rng.standard_normal((1, 16)), 256, axis=1)  # fill the trace as well
     noisy = steps + rng.standard_normal((1, 4096))
-    assert power(trust.report(noisy, noisy)) < 4 < np.var(noisy) / 4
+    least = min(found.model.variance * found.unit**2 for found in trust.report(noisy, noisy).leakages)
+    assert least < 4 < np.var(noisy) / 4
 
 
 def test_stations_have_their_own_noise_and_a_gather_a_common_one():
@@ -188,7 +192,7 @@ def test_stations_have_their_own_noise_and_a_gather_a_common_one():
     assert np.median(found[4:8]) > 0.15  # with the slope of the others it would be 0.06 or less
     event = 30 * np.exp(-(((np.arange(1024) - 400) / 250) ** 2)) * np.sin(np.arange(1024) / 3)
     gather = trust.report(*[coloured(rng, (12, 1024), np.ones_like) + event] * 2)
-    np.testing.assert_allclose(power(gather), 1, rtol=0.4)
+    np.testing.assert_allclose(np.median(power(gather)), RAISED, rtol=0.2)
 
 
 def test_simulated_noise_varies_as_the_noise_does():

@@ -1,4 +1,4 @@
-"""Whether what was removed resembles what was removed from the neighbouring trace."""
+"""Correlation of the residual with that of the neighbouring trace."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import numpy as np
 from wavefilt.arrays import Floats
 
 WINDOW, LAG = 64, 8
-"""Samples of a window, and of the shifts that are tried in either direction."""
+"""Samples of a window, and the largest shift in either direction."""
 
 
 def coherence(rows: Floats) -> Floats:
-    """Largest correlation, by magnitude, of each window with the next trace over `LAG`, shape (traces - 1, windows).
+    """Return the largest correlation, by magnitude, of each window with the next trace, shape (traces - 1, windows).
 
-    NaN where a window has gaps or silence.
+    NaN where a window has gaps or is constant.
     """
     one, other = rows[:-1], rows[1:]
     count = rows.shape[1] // WINDOW
     best = np.full((len(one), count), -np.inf)
 
-    def windows(of: Floats, shift: int) -> Floats:
-        rolled = np.roll(of, shift, axis=1)[:, : count * WINDOW].reshape(len(of), count, WINDOW)
+    def windows(values: Floats, shift: int) -> Floats:
+        rolled = np.roll(values, shift, axis=1)[:, : count * WINDOW].reshape(len(values), count, WINDOW)
         return np.asarray(rolled - rolled.mean(axis=2, keepdims=True))
 
     first = windows(one, 0)
