@@ -9,7 +9,7 @@ import numpy as np
 
 from wavefilt.arrays import Array, DType
 from wavefilt.statistics.mergeable import Summation
-from wavefilt.statistics.reference import NOTHING, Measured, Statistics, Wanted
+from wavefilt.statistics.reference import Measured, Statistics
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.vocabulary import Scope
@@ -73,11 +73,8 @@ class Backend(Protocol):
     def peak(self, x: Any) -> float:
         """Largest |x|: NaN if there is a NaN, else infinite if there is an infinity; 0 for no samples."""
 
-    def peak_and_pyramid(self, x: Any, analysis: Analysis, wanted: Wanted = NOTHING) -> tuple[float, Pyramid | None]:
-        """`peak`, and `decompose` if both are found in one pass over finite samples, else None.
-
-        ``wanted`` is what will be asked of the details next.
-        """
+    def peak_and_pyramid(self, x: Any, analysis: Analysis) -> tuple[float, Pyramid | None]:
+        """Return `peak`, and `decompose` if both are found in one pass over finite samples, else None."""
         return self.peak(x), None
 
     def decompose(self, x: Any, analysis: Analysis) -> Pyramid:

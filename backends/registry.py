@@ -5,13 +5,14 @@ A backend's module is imported when the backend is first used, never with the pa
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from typing import Any, cast
 
-from wavefilt import stages, threads
+from wavefilt import threads
 from wavefilt.arrays import on_gpu
 from wavefilt.backends.crossover import cuda_crossover, numba_crossover
 from wavefilt.backends.interface import Backend, DeviceBackend, accelerates
@@ -19,6 +20,7 @@ from wavefilt.errors import BackendUnavailable
 from wavefilt.transforms import Analysis
 from wavefilt.vocabulary import check
 
+logger = logging.getLogger(__name__)
 REFERENCE = "pywavelets"
 
 
@@ -36,10 +38,10 @@ def _numba() -> Backend:
 
 
 def _cuda(**options: Any) -> Backend:
-    with stages.stage("starting the GPU"):
-        from wavefilt.backends.cuda import Cuda, Several
+    logger.info("starting the GPU")
+    from wavefilt.backends.cuda import Cuda, Several
 
-        return Several(**options) if "devices" in options else Cuda(**options)
+    return Several(**options) if "devices" in options else Cuda(**options)
 
 
 BACKENDS: dict[str, Callable[..., Backend]] = {REFERENCE: _pywavelets, "numba": _numba, "cuda": _cuda}

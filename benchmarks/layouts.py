@@ -39,23 +39,27 @@ def extra_wavefronts(places: list[int]) -> int:
     return extra
 
 
+def quads(padding: bool) -> list[int]:
+    """Return where the first 64 quads of a level begin, with the halves 16 banks apart."""
+    return [(16 if v & 1 else 0) + 4 * (v >> 1) if padding else 4 * v for v in range(64)]
+
+
 def conflicts(problem: Problem, padding: bool) -> dict[str, float]:
     """Return the extra wavefronts in shared memory of the forward and the inverse transform of all interior tiles.
 
     The layout is `wavefilt.backends.cuda.dwt.kernels.Layout`: even and odd quads apart, or one after the other.
     """
-    warp, odd = range(32), 16  # halves are 16 banks apart
-    quads = [(odd if v & 1 else 0) + 4 * (v >> 1) if padding else 4 * v for v in range(64)]
-    window = [quads[2 * v] for v in warp]
+    warp, places = range(32), quads(padding)
+    window = [places[2 * v] for v in warp]
     _, loads = analysis_cost(problem.filter)
     _, both = synthesis_cost(problem.filter, PAIRS)
     found = {"forward": 0.0, "inverse": 0.0}
     for level, n in enumerate(problem.lengths[:-1]):
         forward, inverse = (problem.rows * n / elements / 32 for elements in (8, 2 * PAIRS))
-        accesses = {"forward": [Access(window, forward * loads)], "inverse": [Access(quads[:32], inverse * both)]}
-        accesses["forward"].append(Access(quads[:32], forward))
+        accesses = {"forward": [Access(window, forward * loads)], "inverse": [Access(places[:32], inverse * both)]}
+        accesses["forward"].append(Access(places[:32], forward))
         if level:  # the finest samples go to device memory
-            accesses["inverse"] += [Access([quads[2 * v + i] for v in warp], inverse) for i in range(2)]
+            accesses["inverse"] += [Access([places[2 * v + i] for v in warp], inverse) for i in range(2)]
         for name, own in accesses.items():
             found[name] += sum(access.times * extra_wavefronts(access.places) for access in own)
     return found

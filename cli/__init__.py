@@ -1,16 +1,23 @@
-"""The `wavefilt` command: parsing, messages and exit codes; no numerics."""
+"""The `wavefilt` command: its commands, messages and exit codes; no numerics."""
 
 from __future__ import annotations
 
+import errno
+import os
+import re
+import shlex
 import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from typing import NoReturn
 
 import click
 
-from wavefilt import __version__, interrupts, limits
-
-from .failure import Failure, tell
+from wavefilt import __version__, interrupts
+from wavefilt.errors import BackendUnavailable, FormatError, LayoutError, printable
 
 COMMANDS = {
     "denoise": "Denoise files by wavelet shrinkage; results keep the input format.",
@@ -18,7 +25,7 @@ COMMANDS = {
     "compare": "Rank threshold rules on a file of your own, without a clean signal.",
     "tune": "Search for the best options for a file, and print the command.",
     "view": "Show a file before and after denoising, and choose options, in a browser.",
-    "info": "Show what a file holds: format, traces, sampling, noise by level.",
+    "info": "Show the contents of files: format, traces, sampling, noise by level.",
     "wavelets": "List the wavelets.",
     "backends": "List the backends and what they need.",
     "warm-up": "Compile kernels before they are needed.",
@@ -26,15 +33,20 @@ COMMANDS = {
     "ske": "Estimate CUDA kernels before they run.",
 }
 """Each command with its line in `wavefilt --help`, so that listing them imports none of them."""
+MODULES = {"tune": "compare", "backends": "warm_up"}
+"""The modules of commands that are not in one of their own."""
 
 EXIT_CODES = """\b
 Exit codes: 0 done, 1 the run failed, 2 wrong usage (or output exists),
 3 unreadable or unknown file, 4 some files of a batch failed,
-5 the backend asked for cannot run here, 130 interrupted."""
+5 the selected backend cannot run here, 130 interrupted."""
+
+
+QUOTES = "\"'"
 
 
 class Group(click.Group):
-    """Commands imported when they run."""
+    """Commands that are imported when they run."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -42,8 +54,21 @@ class Group(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"wavefilt.cli.{name.replace('-', '_')}").command
+        attribute = name.replace("-", "_")
+        module = import_module(f"wavefilt.cli.{MODULES.get(attribute, attribute)}")
+        command: click.Command = getattr(module, attribute)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            import difflib
+
+            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; commands are {', '.join(COMMANDS)}"
+            raise click.UsageError(f"No such command {args[0]!r}{hint}", ctx)
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -60,32 +85,159 @@ def group() -> None:
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command and leave with its exit code."""
-    try:
-        with interrupts.end_in_time():
+    with interrupts.raised() as arrived:
+        try:
             code = group.main(arguments, prog_name="wavefilt", standalone_mode=False)
-    except Failure as failure:
-        failure.show()
-        code = failure.code
-    except click.exceptions.NoArgsIsHelpError as error:
-        error.show()
-        code = error.exit_code
-    except click.ClickException as error:
-        tell(f"wavefilt: error: {error.format_message()}")
-        if isinstance(error, click.UsageError) and error.ctx:
-            click.echo(f"See {error.ctx.command_path} --help", err=True)
-        code = error.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("Interrupted.", err=True)
-        code = 130
-    except BrokenPipeError:
-        # the reader of the output has closed it; closing the stream again would fail
-        sys.stdout = None
-        code = 1
-    except Exception as error:
-        if not limits.out_of_memory(error) and not isinstance(error, OSError):
-            raise
-        words = "not enough memory" if limits.out_of_memory(error) else str(error)
-        tell(f"wavefilt: error: {words}")
-        sys.stdout = None  # what is buffered cannot be written either
-        code = 1
+        except (click.Abort, KeyboardInterrupt):
+            code = _interrupted(arrived)
+        except SystemExit as error:
+            code = _interrupted(arrived) if arrived else error.code
+        except Exception as error:
+            code = _interrupted(arrived) if arrived else _failed(error)  # a library may replace KeyboardInterrupt
     sys.exit(code)
+
+
+def _interrupted(arrived: list[int]) -> int:
+    tell("Interrupted.")
+    return 128 + (arrived or [2])[0]
+
+
+def _failed(error: Exception) -> int:
+    """Print an error and return the exit code."""
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        error.show()
+        return error.exit_code
+    if isinstance(error, BrokenPipeError):  # the reader of the output has closed it; closing it again would fail
+        sys.stdout = None
+        return 1
+    if isinstance(error, click.ClickException):
+        tell(f"wavefilt: error: {as_flags(error.format_message())}")
+        if isinstance(error, click.UsageError) and error.ctx:
+            tell(f"See {error.ctx.command_path} --help")
+        return error.exit_code
+    if sys.flags.dev_mode:  # python -X dev
+        import traceback
+
+        traceback.print_exception(error)
+    if isinstance(error, Failure):
+        error.show()
+        return error.code
+    tell(f"wavefilt: error: {message(error)}")
+    sys.stdout = None  # the buffered output cannot be written either
+    return 1
+
+
+def tell(*lines: str) -> None:
+    """Print lines on standard error; a failure to write is ignored."""
+    try:
+        for line in lines:
+            click.echo(printable(line), err=True)
+    except OSError:
+        sys.stderr = None  # Python would try again at exit, and change the exit code
+
+
+class Failure(Exception):
+    """An error that ends the command: a message, lines of ``details``, and the exit code."""
+
+    def __init__(self, message: str, code: int, *details: str) -> None:
+        super().__init__(message)
+        self.code, self.details = code, details
+
+    def show(self) -> None:
+        tell(f"wavefilt: error: {self}", *self.details)
+
+
+def message(error: BaseException) -> str:
+    """Return the text of an error for users of the command: in one sentence, with flags instead of option names."""
+    if out_of_memory(error):
+        return "not enough memory"
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    if isinstance(error, ValueError | TypeError | ImportError | OSError | RuntimeError) and str(error):
+        return as_flags(str(error))
+    return ": ".join([type(error).__name__, *filter(None, [" ".join(str(error).split())])])  # of another library
+
+
+def as_flags(text: str) -> str:
+    """Return a text in which options in backticks are flags: `max_memory=5` becomes --max-memory 5."""
+    from .options import FLAGS
+
+    context = click.get_current_context(silent=True)
+    own = [param for param in (context.command.params if context else []) if isinstance(param, click.Option)]
+    flags = FLAGS | {param.name: param.opts[-1] for param in own}
+
+    def flag(match: re.Match[str]) -> str:
+        name, value = match.groups()
+        if name not in flags:
+            return match[0]
+        return flags[name] if value in (None, "True", "...") else f"{flags[name]} {value.strip(QUOTES)}"
+
+    return re.sub(r"`(\w+)(?:=([^`]*))?`", flag, text)
+
+
+def out_of_memory(error: BaseException) -> bool:
+    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
+
+
+@contextmanager
+def usage_errors() -> Iterator[None]:
+    """Context manager: an error in here is wrong usage, exit code 2, or a missing backend or GPU, 5."""
+    try:
+        yield
+    except BackendUnavailable as error:
+        raise Failure(message(error), 5) from error
+    except (ValueError, TypeError, ImportError, OSError) as error:
+        raise click.UsageError(message(error)) from error
+
+
+@contextmanager
+def read_errors(path: str) -> Iterator[None]:
+    """Context manager: for an unreadable file the exit code is 3, for a wrong or missing option of its layout 2."""
+    try:
+        yield
+    except FormatError as error:
+        if is_folder(path):
+            raise Failure(_files_in(path), 3) from error
+        raise Failure(message(error), 2 if isinstance(error, LayoutError) else 3) from error
+    except OSError as error:
+        raise Failure(f"{path}: {error.strerror or error}", 3) from error
+    except ValueError as error:
+        raise click.UsageError(message(error)) from error
+    except (Failure, click.ClickException, MemoryError):
+        raise
+    except Exception as error:
+        raise Failure(f"{path}: {message(error)}", 3) from error
+
+
+def is_folder(path: str) -> bool:
+    """Return whether this is a folder that is not a file of a format, as a Zarr array is."""
+    from wavefilt.io import is_store
+
+    return os.path.isdir(path) and not is_store(path)
+
+
+def _files_in(folder: str) -> str:
+    """Return a message that suggests a pattern for the files of a folder, with their most frequent extension."""
+    kinds = Counter(Path(name).suffix for name in os.listdir(folder) if os.path.isfile(os.path.join(folder, name)))
+    pattern = f"*{kinds.most_common(1)[0][0] if kinds else ''}"
+    here, below = (
+        shlex.quote(os.path.normpath(os.path.join(folder, *parts))) for parts in ([pattern], ["**", pattern])
+    )
+    return f"{folder} is a folder and not a zarr store; name its files, as {here}, or also those below it, as {below}"
+
+
+@contextmanager
+def run_errors(path: str, *notes: str, more_memory: Callable[[], str] = str) -> Iterator[None]:
+    """Context manager: for a file that cannot be processed the exit code is 1, and the message ends with the notes.
+
+    ``more_memory`` returns a hint for the case that memory is too small.
+    """
+    try:
+        yield
+    except BackendUnavailable as error:
+        raise Failure(message(error), 5) from error
+    except (Failure, click.ClickException):
+        raise
+    except Exception as error:
+        hint = more_memory() if out_of_memory(error) else ""
+        raise Failure("; ".join([f"{path}: {message(error).removeprefix(f'{path}: ')}{hint}", *notes]), 1) from error

@@ -13,8 +13,8 @@ import click
 
 from wavefilt.benchmarks.common.command import Results, progress, with_results
 
-from .failure import Failure, usage_errors
-from .options import COUNT, DEVICE, SIZE, Command, Text, add
+from . import Failure, usage_errors
+from .options import COUNT, DEVICE, SIZE, Function, Text, add
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
 SAMPLES = partial(click.option, "--samples", type=SIZE, help="Samples: 65536, 64Ki, 64Mi.")
@@ -22,13 +22,13 @@ WAVELETS = click.Choice([f"db{n}" for n in range(2, 11)])
 
 
 @click.group("bench")
-def command() -> None:
+def bench() -> None:
     """Measure this machine: each study prints tables and can save its JSON."""
 
 
-def options(repeats: int, quick: str, *own: Callable[[Any], Any]) -> Callable[[Command], Command]:
+def options(repeats: int, quick: str, *own: Callable[[Any], Any]) -> Callable[[Function], Function]:
     """Return the options of a study: its own, ``--repeats``, ``--quick``, and those of `with_results`."""
-    runs = click.option("--repeats", type=COUNT, default=repeats, help="Most runs of each case.")
+    runs = click.option("--repeats", type=COUNT, default=repeats, help="Largest number of runs of each case.")
     return add(*own, runs, click.option("--quick", is_flag=True, help=quick), with_results)
 
 
@@ -54,12 +54,12 @@ def measuring() -> Iterator[None]:
             raise Failure(str(error), 1) from error
 
 
-@command.command("blocks", epilog="Example: wavefilt bench blocks --device h200 -o b.json")
+@bench.command("blocks", epilog="Example: wavefilt bench blocks --device h200 -o b.json")
 @options(30, "Five block sizes instead of ten.", SAMPLES(default="64Mi"), DEVICE)
 def blocks(samples: int, repeats: int, quick: bool, device: str | None, results: Results) -> None:
-    """The wavelet kernels with blocks of 32 to 1024 threads: times, SKE estimates, and the cost of choosing by them.
+    """Compare block sizes of 32 to 1024 threads for the wavelet kernels: times, and the choice of the SKE model.
 
-    Without a GPU, print the estimates alone, for the device that --device names.
+    Without a GPU, print only the estimates, for the device that --device names.
     """
     from wavefilt.benchmarks import blocks as study
 
@@ -69,10 +69,10 @@ def blocks(samples: int, repeats: int, quick: bool, device: str | None, results:
     results.report(result, study.report)
 
 
-@command.command("cpu")
+@bench.command("cpu")
 @options(7, "Small arrays and few repeats.")
 def cpu(repeats: int, quick: bool, results: Results) -> None:
-    """Denoising on the CPU against the same steps written with PyWavelets: a loop over new arrays, and one array."""
+    """Compare denoising on the CPU with the same steps written with PyWavelets, for new arrays and for one array."""
     from wavefilt.benchmarks import calls as study
 
     with measuring():
@@ -80,10 +80,21 @@ def cpu(repeats: int, quick: bool, results: Results) -> None:
     results.report(result, study.report)
 
 
-@command.command("cuda")
-@options(25, "Small arrays and few repeats, without other libraries.")
-def cuda(repeats: int, quick: bool, results: Results) -> None:
-    """Denoising on the GPU, of arrays there and NumPy's, against PyWavelets and ptwt."""
+@bench.command("cuda")
+@options(
+    25,
+    "Small arrays and few repeats, without other libraries.",
+    click.option("--layouts", is_flag=True, help="Compare the kernels with and without padding and fast math instead."),
+)
+def cuda(layouts: bool, repeats: int, quick: bool, results: Results) -> None:
+    """Compare denoising on the GPU, of device-resident and NumPy arrays, with PyWavelets and ptwt."""
+    if layouts:
+        from wavefilt.benchmarks import layouts as kernels
+
+        with measuring():
+            result = kernels.run(quick, repeats)
+        results.report(result, kernels.report)
+        return
     from wavefilt.benchmarks import calls as study
 
     with measuring():
@@ -91,15 +102,15 @@ def cuda(repeats: int, quick: bool, results: Results) -> None:
     results.report(result, study.report)
 
 
-@command.group("laplace")
+@bench.group("laplace")
 def laplace() -> None:
-    """The Laplace operator of a row (1d) or an image (2d): CPU loops, and GPU kernels with SKE estimates."""
+    """Measure the Laplace operator of a row (1d) or an image (2d): CPU loops, and GPU kernels with SKE estimates."""
 
 
 @laplace.command("1d", epilog="Example: wavefilt bench laplace 1d --device h200")
 @options(503, "At most a tenth of a second for each: 5 seconds.", SAMPLES(default="1Mi"), DEVICE)
 def laplace_1d(samples: int, repeats: int, quick: bool, device: str | None, results: Results) -> None:
-    """The 1-D Laplace operator: host loops, and GPU kernels with different access patterns."""
+    """Measure the 1-D Laplace operator: CPU loops, and GPU kernels with different access patterns."""
     from wavefilt.benchmarks.laplace import rows as study
 
     budget = study.QUICK_BUDGET if quick else study.BUDGET
@@ -116,7 +127,7 @@ def laplace_1d(samples: int, repeats: int, quick: bool, device: str | None, resu
     DEVICE,
 )
 def laplace_2d(size: tuple[int, int] | None, repeats: int, quick: bool, device: str | None, results: Results) -> None:
-    """A 5x5 Laplace filter on an RGB image: CPU loops, and GPU kernels explained by conflicts, occupancy and bytes."""
+    """Measure a 5x5 Laplace filter on an RGB image: CPU loops, and GPU kernels with conflicts, occupancy and bytes."""
     from wavefilt.benchmarks.laplace import images as study
 
     budget = study.QUICK_BUDGET if quick else study.BUDGET
@@ -126,13 +137,13 @@ def laplace_2d(size: tuple[int, int] | None, repeats: int, quick: bool, device: 
     results.report(result, study.report)
 
 
-@command.command("scaling", epilog="Example: wavefilt bench scaling --plot figures")
+@bench.command("scaling", epilog="Example: wavefilt bench scaling --plot figures")
 @options(
     25,
     "Three small sizes, few repeats: 20 seconds.",
-    click.option("-w", "--wavelet", "wavelets", multiple=True, type=WAVELETS, help="Not db4 and db8; repeatable."),
+    click.option("-w", "--wavelet", "wavelets", multiple=True, type=WAVELETS, help="Repeatable. [default: db4, db8]"),
     click.option("--most", type=SIZE, default="64Mi", help="Largest number of samples."),
-    click.option("--plot", type=FOLDER, metavar="FOLDER", help="Draw two figures there."),
+    click.option("--plot", type=FOLDER, metavar="FOLDER", help="Draw two figures in this folder."),
     DEVICE,
 )
 def scaling(
@@ -144,7 +155,7 @@ def scaling(
     device: str | None,
     results: Results,
 ) -> None:
-    """One denoising run at 64 Ki to 64 Mi samples: GSL, PyWavelets, ptwt, this library on CPU and GPU, SKE estimates.
+    """Compare GSL, PyWavelets, ptwt and this library on CPU and GPU, at 64 Ki to 64 Mi samples, with SKE estimates.
 
     Outputs are compared before they are timed. Implementations that cannot run here are listed with the reason.
     """

@@ -7,34 +7,44 @@ from pathlib import Path
 
 import click
 
-from wavefilt.io import Layout, check_destination
-
-from .failure import run_errors, usage_errors
-from .options import FILE, INPUT, add, as_json
-from .reading import LAYOUT, read
+from . import run_errors, usage_errors
+from .files import read
+from .options import FILE, INPUT, LAYOUT, Option, chosen, command, layout_of
 
 
-@click.command("convert")
-@click.argument("source", type=INPUT, metavar="IN")
-@click.argument("target", type=FILE, metavar="OUT")
-@add(*LAYOUT, click.option("--overwrite", is_flag=True, help="Replace OUT if it exists."), as_json)
-def command(source: str, target: str, overwrite: bool, as_json: bool, format: str | None, **layout: object) -> None:
-    """Write a file in another format, which the ending of OUT tells: .npy, .wav, .sgy, .su, .sac or .mseed.
+@command(
+    "convert",
+    click.Argument(["source"], type=INPUT, metavar="IN"),
+    click.Argument(["target"], type=FILE, metavar="[OUT]", required=False),
+    Option("-o", "--output", type=FILE, metavar="OUT", help="The same as OUT."),
+    *chosen("overwrite", LAYOUT, "as_json"),
+    example="wavefilt convert shot.dat shot.sgy",
+)
+def convert(
+    source: str, target: str | None, output: str | None, overwrite: bool, as_json: bool, format: str | None,
+    **layout: object,
+) -> None:  # fmt: skip
+    """Write a file in another format, by the extension of OUT: .npy, .wav, .sgy, .su, .sac or .mseed.
 
-    Samples stay as they are. What is kept of the headers is listed in the documentation, under "File formats".
+    Samples are not changed. The documentation lists the headers that are kept, under "File formats".
     """
-    from wavefilt.io import write_atomically
+    from wavefilt.io import check_destination, write_atomically
     from wavefilt.io.base import endings, other_format
     from wavefilt.io.files import converted
 
+    if target is not None and output is not None:
+        raise click.UsageError("OUT and -o both name the output: give one")
+    target = target or output
+    if not target:
+        raise click.UsageError("name the output: wavefilt convert IN OUT")
     path = Path(target)
     with usage_errors():
-        described = Layout(**layout)  # type: ignore[arg-type]
+        described = layout_of(layout)
         check_destination(path, overwrite=overwrite)
         if path.exists() and Path(source).exists() and path.samefile(source):
             raise ValueError(f"{target} is the input")
     with run_errors(source):
-        recording, _ = read(source, described, format)
+        recording = read(source, described, format)
         with usage_errors():
             other = other_format(recording.format, "", path)
         if other is None:

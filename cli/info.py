@@ -7,37 +7,40 @@ import json
 import click
 
 from wavefilt.errors import printable
-from wavefilt.io import Layout
 from wavefilt.report import Facts
-from wavefilt.stages import stage
 
-from .denoise.messages import spreads
-from .denoise.paths import expanded
-from .failure import Failure, run_errors, usage_errors
-from .options import INPUT, add, as_json
-from .progress import line
-from .reading import LAYOUT, read
+from . import Failure, run_errors, usage_errors
+from .denoise import spreads
+from .files import expanded, read
+from .options import INPUT, LAYOUT, chosen, command, layout_of
+from .progress import stage
 
 MOST = 20
 """Channels, and gaps of each, that are listed."""
 
 
-@click.command("info")
-@click.argument("inputs", nargs=-1, required=True, type=INPUT, metavar="FILE...")
-@add(*LAYOUT, as_json)
-def command(inputs: tuple[str, ...], as_json: bool, format: str | None, **layout: object) -> None:
-    """Show what files hold: format, traces, sampling interval, times and gaps, noise and energy by level.
+@command(
+    "info",
+    click.Argument(["inputs"], nargs=-1, required=True, type=INPUT, metavar="FILE..."),
+    *chosen(LAYOUT, "as_json"),
+    example="wavefilt info seismic.dat",
+)
+def info(inputs: tuple[str, ...], as_json: bool, format: str | None, **layout: object) -> None:
+    """Show the contents of files: format, traces, sampling interval, times and gaps, noise and energy by level.
 
-    Amplitudes are in the units of the file. Noise is estimated with the default wavelet, the median absolute detail
-    over 0.6745; shown are its median and its 10th and 90th percentile over live traces, those that are not constant.
+    Amplitudes are in the units of the file. The noise is the median absolute detail coefficient of the default wavelet
+    divided by 0.6745; its median and its 10th and 90th percentile over the live traces are shown. A trace is live if
+    it is not constant.
     """
     with usage_errors():
-        described = Layout(**layout)  # type: ignore[arg-type]
+        described = layout_of(layout)
     paths, failures = list(expanded(inputs, results=True)), list[Failure]()
     for i, path in enumerate(paths):
         try:
-            with line(quiet=False), stage(f"reading {path}"):
-                facts = _examined(path, described, format)
+            with stage(f"reading {path}"), run_errors(path):
+                from wavefilt import report
+
+                facts = report.examine(read(path, described, format)) | {"input": path}
         except Failure as failure:
             failures.append(failure)
             if len(paths) > 1:
@@ -51,23 +54,15 @@ def command(inputs: tuple[str, ...], as_json: bool, format: str | None, **layout
         raise Failure(f"{len(failures)} of {len(paths)} files cannot be shown", 4)
 
 
-def _examined(path: str, layout: Layout, format: str | None) -> Facts:
-    from wavefilt import report
-
-    with run_errors(path):
-        recording, _ = read(path, layout, format)
-        return report.examine(recording) | {"input": path}
-
-
 def text(facts: Facts) -> str:
-    """A line for each fact with its unit, the channels of the file and a table of its levels."""
+    """Return a line for each fact with its unit, the channels of the file, and a table of its levels."""
     empty = facts["traces"] - facts["live_traces"] - facts["dead_traces"]
     counts = {"live": facts["live_traces"], "dead (constant)": facts["dead_traces"], "without samples": empty}
-    told = [f"{count} {name}" for name, count in counts.items() if count or name == "live"]
+    traces = [f"{count} {name}" for name, count in counts.items() if count or name == "live"]
     rows = {
         "format": f"{facts['format']}, {facts['dtype']}",
-        "traces": f"{facts['traces']}: {', '.join(told)}",
-        "samples": f"{_range(facts['samples'], ',d')} a trace",
+        "traces": f"{facts['traces']}: {', '.join(traces)}",
+        "samples": f"{_range(facts['samples'], ',d')} per trace",
         "interval": _seconds(facts["interval_s"]),
         "duration": _seconds(facts["duration_s"]),
         "amplitudes": _amplitudes(facts),
@@ -75,21 +70,21 @@ def text(facts: Facts) -> str:
     if facts["gap_samples"]:
         rows["gaps"] = f"{facts['gap_samples']:,} samples are NaN or masked"
     lines = [facts["input"], *(f"  {name:11}{value}" for name, value in rows.items())]
-    listed = facts.get("channels", [])
-    for channel in listed[:MOST]:
+    channels = facts.get("channels", [])
+    for channel in channels[:MOST]:
         lines.append(f"  {channel['id']:20} {channel['start']} to {channel['end']}, {channel['samples']:,} samples")
         for gap in channel["gaps"][:MOST]:
             kind = "gap" if gap["seconds"] > 0 else "overlap"
             lines.append(f"    {kind} of {abs(gap['seconds']):.6g} s from {gap['from']}")
         if more := channel["gaps"][MOST:]:
             lines.append(f"    and {len(more)} more, {sum(max(gap['seconds'], 0) for gap in more):.6g} s of gaps")
-    if len(listed) > MOST:
-        lines.append(f"  and {len(listed) - MOST} more channels; --json lists them all")
+    if len(channels) > MOST:
+        lines.append(f"  and {len(channels) - MOST} more channels; --json lists them all")
     return "\n".join(map(printable, [*lines, *_levels(facts), *(f"  note: {note}" for note in facts["notes"])]))
 
 
 def _levels(facts: Facts) -> list[str]:
-    """The table of noise and energy, with the frequencies of each level where they are known."""
+    """Return the table of noise and energy, with the frequencies of each level if they are known."""
     lines = [f"  {facts['wavelet']}, up to level {facts['max_level']}; median (10 % to 90 %) of live traces:"]
     interval = facts["interval_s"]
     columns = [spreads(facts[f"{name}_by_level"], facts[f"{name}_range_by_level"]) for name in ("sigma", "mean_square")]
@@ -98,7 +93,7 @@ def _levels(facts: Facts) -> list[str]:
         band = f"{0.5 / interval / 2**level:.4g} to {1 / interval / 2**level:.4g} Hz" if _one(interval) else ""
         band = f"{band:20}" if band else ""
         lines.append(f"    {name:16}{band}sigma {noise:28} mean square {energy}")
-    return lines if len(lines) > 1 else [f"  {facts['wavelet']}: too short for a level"]
+    return lines if len(lines) > 1 else [f"  {facts['wavelet']}: too short for one level"]
 
 
 def _one(interval: object) -> bool:
@@ -106,7 +101,7 @@ def _one(interval: object) -> bool:
 
 
 def _range(value: int | float | list[float], format: str) -> str:
-    """A value, or the smallest and largest of several."""
+    """Return a value, or the smallest and largest of several."""
     values = value if isinstance(value, list) else [value]
     return " to ".join(f"{v:{format}}" for v in sorted({min(values), max(values)}))
 

@@ -1,24 +1,38 @@
-"""Types of options, and options that several commands share."""
+"""The options of all commands in one table, their help in groups, and the values made of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from copy import copy
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
+from wavefilt import backends, transforms
+from wavefilt.io import FORMATS, Layout
 from wavefilt.memory import in_bytes
+from wavefilt.options import DEFAULTS, NOISE_FLAGS, NoiseForm, Options
+from wavefilt.plotting import PlotOptions
+from wavefilt.thresholding.rules import RULES
+from wavefilt.thresholding.shrinkage import FUNCTIONS
+from wavefilt.vocabulary import BASES, DETRENDS, DISPLAYS, ESTIMATORS, PANELS, SCOPES, SIGMAS, TRACES_BY
+from wavefilt.wavelets.boundary import EXTENSIONS
 
-Command = TypeVar("Command", bound=Callable[..., None])
-
-FILE = click.Path(dir_okay=False)
-FOLDER = click.Path(file_okay=False)
-COUNT = click.IntRange(min=1)
+Function = TypeVar("Function", bound=Callable[..., None])
+IO, METHOD, NOISE, PICTURES = "Input and output", "Method", "Noise", "Pictures and report"
+LAYOUT, COMPUTING, BATCH = "Layout of the input", "Computing", "Runs and messages"
+GROUPS = (IO, METHOD, NOISE, PICTURES, BATCH, COMPUTING, LAYOUT)
+"""Groups of options in the order of the help."""
+MOST = 12
+"""Options that `--help` shows; `--help-all` shows the others as well."""
+EVERYTHING = "wavefilt.help_all"
+MOST_COLUMNS = 1 << 16
 
 
 class Text(click.ParamType):  # type: ignore[type-arg]  # no type argument at run time before click 8.5
-    """A text, or what ``parse`` makes of it; its ValueError is wrong usage. Shells complete ``names`` or ``files``."""
+    """A text, converted by ``parse``, whose ValueError is wrong usage. Shells complete ``names``, or ``files``."""
 
     name = "text"
 
@@ -41,40 +55,128 @@ class Text(click.ParamType):  # type: ignore[type-arg]  # no type argument at ru
             self.fail(str(error), param, ctx)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """The names that begin so; where there is none, the shell's own completion of files if they are meant."""
+        """Return the names with this beginning; without any, the shell completes file names if files are meant."""
         found = [CompletionItem(name) for name in self.names() if name.startswith(incomplete)]
         return found or [CompletionItem(incomplete, type="file")] * self.files
 
 
-class Named(click.Option):
-    """An option whose help ends with the names of its type, those that other packages registered included."""
+class Option(click.Option):
+    """An option in a group of the help, with the names of its type if its help ends with a colon.
 
-    def __init__(self, *declarations: Any, type: Text, **attributes: Any) -> None:
-        super().__init__(*declarations, **{"metavar": "NAME", "type": type, **attributes})
-        self.names, self.introduction = type.names, self.help
+    ``brief`` options are those of the short help.
+    """
+
+    def __init__(self, *declarations: str, group: str = IO, brief: bool = False, **attributes: Any) -> None:
+        super().__init__(declarations, **attributes)
+        self.group, self.brief = group, brief
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        self.help = f"{self.introduction} {', '.join(self.names())}."
-        return super().get_help_record(ctx)
+        shown = copy(self)
+        if isinstance(self.type, Text) and self.help and self.help.endswith(":"):
+            shown.help = f"{self.help} {', '.join(self.type.names())}."
+        return click.Option.get_help_record(shown, ctx)
 
 
-def add(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
-    """Add options to a command, in this order."""
+class Command(click.Command):
+    """A command whose help has groups, and an option `--help-all` if there are more than `MOST` options."""
 
-    def added(command: Command) -> Command:
-        for option in reversed(options):
-            command = option(command)
-        return command
+    def __init__(self, *arguments: Any, **attributes: Any) -> None:
+        super().__init__(*arguments, **attributes)
+        self.all_options = [param for param in self.params if isinstance(param, Option)]
+        self.long = len(self.all_options) > MOST
+        if self.long:
+            everything = Option("--help-all", is_flag=True, is_eager=True, expose_value=False, hidden=True)
+            everything.callback = self._show_all
+            self.params.append(everything)
 
-    return added
+    def _show_all(self, ctx: click.Context, param: click.Parameter, value: bool) -> None:
+        if value:
+            ctx.meta[EVERYTHING] = True
+            click.echo(ctx.get_help())
+            ctx.exit()
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        brief = self.long and EVERYTHING not in ctx.meta
+        shown = [option for option in self.all_options if option.brief or not brief]
+        for group in GROUPS:
+            records = [option.get_help_record(ctx) for option in shown if option.group == group]
+            if records:
+                with formatter.section(group):
+                    formatter.write_dl([record for record in records if record])
+        if brief:
+            formatter.write_paragraph()
+            formatter.write_text(f"`{ctx.command_path} --help-all` lists all {len(self.all_options)} options.")
+
+
+def command(
+    name: str, *parameters: click.Parameter, example: str | None = None
+) -> Callable[[Callable[..., None]], Command]:
+    """Return a decorator that makes a command with these parameters of a function."""
+    return click.command(name, cls=Command, params=list(parameters), epilog=example and f"Example: {example}")
 
 
 def whole(text: str) -> int:
-    """A number with a binary unit: 65536, 64Ki, 64Mi."""
+    """Parse a number with a binary unit: 65536, 64Ki, 64Mi."""
     try:
         return in_bytes(text)
     except ValueError:
         raise ValueError(f"{text!r} is no size such as 65536, 64Ki or 64Mi") from None
+
+
+def word_or_numbers(text: str) -> str | float | list[float]:
+    """Parse a number or numbers separated by commas; a name is checked together with the other options."""
+    try:
+        numbers = [float(part) for part in text.split(",")]
+    except ValueError:
+        return text
+    return numbers[0] if len(numbers) == 1 else numbers
+
+
+def number_or_text(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def moments(text: str) -> str | list[float | str]:
+    """Parse seconds and times separated by commas, or find."""
+    return text if text == "find" else [number_or_text(part) for part in text.split(",")]
+
+
+def whole_or_auto(text: str) -> int | None:
+    if text != "auto" and not text.isdecimal():
+        raise ValueError(f"{text!r} is neither a whole number nor auto")
+    return None if text == "auto" else int(text)
+
+
+def gpus(text: str) -> str | tuple[int, ...]:
+    if text == "all":
+        return text
+    if not all(part.isdecimal() for part in text.split(",")):
+        raise ValueError(f"{text!r} is neither all nor a list of GPU numbers, as 0,1")
+    return tuple(map(int, text.split(",")))
+
+
+def columns(text: str) -> tuple[int, ...]:
+    """Parse whole numbers and ranges: ``2,4-6``."""
+    chosen: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
+            raise ValueError(f"{text!r} is not a list like 2,4-6")
+        chosen += range(int(first), min(int(last if dash else first), int(first) + MOST_COLUMNS) + 1)
+        if len(chosen) > MOST_COLUMNS:
+            raise ValueError(f"{text!r} names more than {MOST_COLUMNS} columns")
+    return tuple(chosen)
+
+
+def use_threads(ctx: click.Context, param: click.Parameter, value: int | None) -> None:
+    if value is not None:
+        from wavefilt import set_num_threads
+
+        set_num_threads(value)
+        ctx.call_on_close(lambda: set_num_threads(None))
 
 
 def wavelets() -> list[str]:
@@ -89,15 +191,233 @@ def calibrations() -> list[str]:
     return devices.names()
 
 
-SIZE = Text(whole)
+FILE, FOLDER = click.Path(dir_okay=False), click.Path(file_okay=False)
+COUNT, SIZE = click.IntRange(min=1), Text(whole)
 INPUT = Text(files=True)
-"""A file, with what may be added to its name: wildcards, ::NAME of an array."""
+"""A file; wildcards and ::NAME of an array may be in the name."""
 WAVELET = Text(names=wavelets)
+STREAMED = ", ".join(format.name for format in FORMATS.values() if format.streamed)
+TABLE = [
+    Option("-o", "--output", brief=True, type=INPUT, metavar="OUT",
+           help="Output file; - is standard output. [default: NAME.denoised.EXT]"),
+    Option("--out-dir", brief=True, type=FOLDER, metavar="DIR",
+           help="Output folder; the folders of the inputs are kept."),
+    Option("--overwrite", brief=True, is_flag=True, help="Replace existing output files."),
+
+    Option("-w", "--wavelet", brief=True, group=METHOD, type=WAVELET, metavar="NAME",
+           help="Wavelet (see `wavefilt wavelets`). [default: db8, which has 16 taps; dtcwt and fk have their own]"),
+    Option("-l", "--level", brief=True, group=METHOD, type=Text(whole_or_auto, names=["auto"]), default="auto",
+           metavar="N|auto", help="Number of levels; auto is at most 5, for the rules js and bivariate 6."),
+    Option("--rule", brief=True, group=METHOD, type=Text(word_or_numbers, names=RULES), metavar="NAME|T[,T...]",
+           help="Threshold rule, by default bayes (dtcwt, fk: js): a threshold T, one T per level (coarsest first), "
+           "or one of:"),
+    Option("--transform", brief=True, group=METHOD, type=Text(names=transforms.words), metavar="NAME",
+           default=DEFAULTS["transform"], help="Transform; modwt is shift-invariant and slower. One of:"),
+    Option("--basis", group=METHOD, type=click.Choice(BASES), help="wp: cost of the best basis. [default: risk]"),
+    Option("--two-dimensional", group=METHOD, is_flag=True,
+           help="Transform all traces of a file together, as a section."),
+    Option("--shrink", group=METHOD, type=Text(names=lambda: [*FUNCTIONS, *ESTIMATORS]), metavar="NAME",
+           help="Threshold function, by default that of the rule. One of:"),
+    Option("--scope", group=METHOD, type=click.Choice(SCOPES), default=DEFAULTS["scope"],
+           help="Thresholds per trace or per record."),
+    Option("--mode", group=METHOD, type=Text(names=EXTENSIONS), metavar="NAME", default=DEFAULTS["mode"],
+           help="Boundary mode. One of:"),
+    Option("--keep", group=METHOD, type=click.IntRange(min=0), metavar="N", default=DEFAULTS["keep"],
+           help="Leave the N coarsest levels unchanged."),
+    Option("--spins", group=METHOD, type=COUNT, metavar="K", default=DEFAULTS["spins"],
+           help="dwt: average over K circular shifts."),
+    Option("--detrend", group=METHOD, type=click.Choice(DETRENDS),
+           help="Remove the mean or a line first, and add it again afterwards. [default: mean with rule js]"),
+    Option("--blend", group=METHOD, type=float, metavar="SHARE", default=DEFAULTS["blend"],
+           help="Add this share of the residual to the result; less than 1."),
+
+    Option("--noise-window", brief=True, group=NOISE, type=float, nargs=2, metavar="T0 T1",
+           help="Estimate the noise between these times in seconds, for example before the shot."),
+    Option("--sigma", brief=True, group=NOISE, type=Text(word_or_numbers, names=SIGMAS), metavar="level|global|S",
+           default=DEFAULTS["sigma"],
+           help="Noise of each level, of the finest level, or a standard deviation in the units of the file."),
+    Option("--noise-before", group=NOISE, type=(Text(number_or_text), float), metavar="PICK SECONDS",
+           help="Estimate the noise in the seconds before a pick, which is a time (UTC) or seconds from the first "
+           "sample."),
+    Option("--noise-running", group=NOISE, type=float, metavar="SECONDS",
+           help="For noise that changes: estimate it in a moving window, much longer than the signals."),
+    Option("--noise-intervals", group=NOISE, type=Text(moments, names=["find"]), metavar="find|T[,T...]",
+           help="For noise that changes: estimate it between these times, or find the times."),
+
+    Option("--plot", brief=True, group=PICTURES, type=FILE, metavar="FILE",
+           help="Draw the input, the result and the residual (png, pdf, svg)."),
+    Option("--report", brief=True, group=PICTURES, type=FILE, metavar="FILE.html",
+           help="Write a report on whether the residual contains signal; for several inputs, one table."),
+    Option("--residual", brief=True, group=PICTURES, type=click.Path(), metavar="FILE",
+           help="Write the residual (input minus output), in the format of the input."),
+    Option("--panels", group=PICTURES, type=Text(names=PANELS), metavar="NAME,...",
+           help="--plot: parts of the figure, separated by commas; of:"),
+    Option("--gain", group=PICTURES, type=Text(names=["agc:", "tpow:"]), metavar="agc:SECONDS|tpow:N",
+           help="--plot: divide by the RMS in a moving window, or multiply by a power of time."),
+    Option("--clip", group=PICTURES, type=float, metavar="PERCENTILE",
+           help="--plot: draw this percentile of the magnitudes as full scale."),
+    Option("--display", group=PICTURES, type=click.Choice(DISPLAYS),
+           help="--plot: lines, filled lines or an image. [default: by the number of traces]"),
+    Option("--traces-by", group=PICTURES, type=click.Choice(TRACES_BY),
+           help="--plot: order of the traces. [default: id if the file has ids, else trace]"),
+
+    Option("--dry-run", group=BATCH, is_flag=True, help="Print what would be done; write nothing."),
+    Option("--keep-going/--fail-fast", group=BATCH, default=True,
+           help="Continue after a file that fails (exit code 4), or stop."),
+    Option("--log", group=BATCH, type=FILE, metavar="FILE", help="Write a line of JSON for each file."),
+    Option("--json", "as_json", group=BATCH, is_flag=True, help="Print JSON on standard output."),
+    Option("-v", "--verbose", group=BATCH, is_flag=True,
+           help="Print notes, noise and thresholds by level, and a one-line summary of the report."),
+    Option("-q", "--quiet", group=BATCH, is_flag=True, help="Print errors only."),
+
+    Option("--backend", group=COMPUTING, type=Text(names=lambda: ["auto", *backends.names()]), metavar="NAME",
+           default="auto", help="One of:"),
+    Option("-j", "threads", group=COMPUTING, type=COUNT, metavar="N", callback=use_threads, expose_value=False,
+           help="Cores: N processes for small files, N threads for a large file. [default: all]"),
+    Option("--max-memory", group=COMPUTING, type=Text(in_bytes), metavar="SIZE",
+           help=f"Memory limit, such as 1GiB, for files of any size ({STREAMED}). "
+           "[default: half of the free memory, for files that do not fit]"),
+    Option("--scheduler", group=COMPUTING, type=Text(names=["local"]), metavar="ADDRESS|local[:N]",
+           help="Zarr: a Dask scheduler, or N processes on this machine."),
+    Option("--fast-math", group=COMPUTING, is_flag=True,
+           help="cuda: let the compiler reorder and approximate arithmetic."),
+    Option("--devices", group=COMPUTING, type=Text(gpus, names=["all"]), metavar="all|N,...",
+           help="cuda: GPUs of this host that share the traces."),
+
+    Option("--format", group=LAYOUT, type=Text(names=FORMATS), metavar="NAME",
+           help="By default recognised by content; a format of ObsPy, or one of:"),
+    Option("--dtype", group=LAYOUT, type=Text(names=("f4", "f8", "i2", "i4")), metavar="TYPE",
+           help="raw: f4, f8, i2 or i4."),
+    Option("--endian", group=LAYOUT, type=Text(names=("little", "big")), metavar="ORDER", help="raw: little or big."),
+    Option("--ns", group=LAYOUT, type=int, metavar="N", help="raw: samples per trace."),
+    Option("--dt", group=LAYOUT, type=float, metavar="SECONDS",
+           help="Sampling interval, for files without one."),
+    Option("--columns", group=LAYOUT, type=Text(columns), metavar="LIST",
+           help="ascii: columns with traces, counted from 1, such as 2,4-6."),
+    Option("--delimiter", group=LAYOUT, metavar="CHAR", help="ascii: comma, semicolon, tab or space."),
+    Option("--component", group=LAYOUT, metavar="NAME",
+           help="npz, hdf5, zarr: the array to read; FILE::NAME does the same."),
+    Option("--axis", group=LAYOUT, type=int, metavar="N",
+           help="npy, npz, hdf5, zarr: axis of the samples. [default: the last]"),
+]  # fmt: skip
+"""Every option that more than one command has, or that belongs to `wavefilt denoise`."""
+COMPARISON = [
+    Option("--rule", "rules", brief=True, group=METHOD, multiple=True, metavar="NAME|T",
+           type=Text(word_or_numbers, names=RULES),
+           help="Compare this rule or threshold; repeatable; by default all of:"),
+    Option("--transform", "transforms", brief=True, group=METHOD, multiple=True, default=["dwt"], metavar="NAME",
+           type=Text(names=transforms.words), help="Use this transform; repeatable; one of:"),
+    Option("--plot", brief=True, group=PICTURES, type=FILE, metavar="FILE",
+           help="Draw the gains, and a trace before and after (png, pdf, svg)."),
+]  # fmt: skip
+"""Options of `wavefilt compare`."""
+TIME_LIMIT = Option("--seconds", group=METHOD, brief=True, type=click.FloatRange(min=0, min_open=True), default=30.0,
+                    help="Time after which the search ends.")  # fmt: skip
+OPTIONS = {str(option.name): option for option in TABLE}
+FLAGS = {name: option.opts[-1] for name, option in OPTIONS.items()} | {"axes": "--two-dimensional"}
+"""The flag of each option by its name in Python."""
+DRAWING = tuple(field.name for field in fields(PlotOptions))
+FILE_LAYOUT = tuple(field.name for field in fields(Layout))
+OPTION_NAMES = tuple(name for name in DEFAULTS if name in OPTIONS)
+"""Options of denoising as `wavefilt.denoise` has them too."""
+SIGMAS_OF = {flag.replace("-", "_"): form for form, flag in NOISE_FLAGS.items() if form != "window"}
+"""Options for the noise in seconds, times and picks, and the first item of ``sigma`` for each."""
+
+
+def chosen(*names: str) -> list[Option]:
+    """Return the options of these groups or names, in the order of the table."""
+    return [option for option in TABLE if option.group in names or option.name in names]
+
+
+def add(*options: Callable[[Function], Function]) -> Callable[[Function], Function]:
+    """Return a decorator that adds options to a command, in this order."""
+
+    def added(function: Function) -> Function:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return added
+
+
 DEVICE = click.option(
     "--device",
     type=Text(names=calibrations, files=True),
-    help="For estimates: the name of a calibration (h200) or of a data sheet (a100, b200, l4, rtx4090), or FILE.json, "
-    "either one. [default: of this GPU, or h200]",
+    help="Device of the estimates: the name of a calibration (h200) or of a data sheet (a100, b200, l4, rtx4090), or "
+    "FILE.json. [default: this GPU, or h200]",
 )
-"""The device that the SKE model estimates."""
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@dataclass(frozen=True)
+class Request:
+    """The options of a run of `wavefilt denoise`, checked."""
+
+    options: Options
+    layout: Layout
+    drawing: PlotOptions
+    noise: NoiseForm | None
+    """The noise in seconds, times and picks, by --noise-window and similar options; None if `options` has it."""
+    format: str | None
+    output: str | None
+    out_dir: str | None
+    two_dimensional: bool
+    backend: str
+    scheduler: str | None
+    fast_math: bool
+    devices: str | tuple[int, ...] | None
+    max_memory: int | None
+    overwrite: bool
+    dry_run: bool
+    keep_going: bool
+    log: str | None
+    plot: str | None
+    report: str | None
+    residual: str | None
+    as_json: bool
+    verbose: bool
+    quiet: bool
+    many: bool = False
+    """Whether there are several inputs; ``report`` is then a table."""
+
+    @classmethod
+    def of(cls, parsed: dict[str, Any]) -> Request:
+        """Return the request for parsed options. Raises UsageError for invalid or contradicting options."""
+        options = Options(
+            **{name: parsed[name] for name in OPTION_NAMES}, dimensions=2 if parsed["two_dimensional"] else 1
+        )
+        request = cls(
+            options=options,
+            layout=layout_of(parsed),
+            drawing=PlotOptions(**{name: parsed[name] for name in DRAWING}),
+            noise=noise_of(parsed, options),
+            **{field.name: parsed[field.name] for field in fields(cls) if field.name in parsed},
+        )
+        drawn = [FLAGS[name] for name in DRAWING if parsed[name] is not None]
+        if drawn and not request.plot:
+            raise click.UsageError(f"{drawn[0]} is an option of --plot")
+        for name in ("fast_math", "devices"):
+            if parsed[name] and request.backend != "cuda":
+                raise click.UsageError(f"{FLAGS[name]} is an option of --backend cuda")
+        if request.quiet and request.verbose:
+            raise click.UsageError("-q and -v contradict each other")
+        return request
+
+
+def layout_of(parsed: dict[str, Any]) -> Layout:
+    return Layout(**{name: parsed[name] for name in FILE_LAYOUT})
+
+
+def noise_of(parsed: dict[str, Any], options: Options) -> NoiseForm | None:
+    """Return ``sigma`` by one of `SIGMAS_OF`. Raises UsageError for two of them or for options they exclude."""
+    given = [name for name in SIGMAS_OF if parsed[name] is not None]
+    if not given:
+        return None
+    name, value = given[0], parsed[given[0]]
+    if options.dimensions == 2:
+        raise click.UsageError(f"{FLAGS[name]} is for traces, not for --two-dimensional; leave one out")
+    if options.sigma != "level" or len(given) > 1:
+        raise click.UsageError(f"{FLAGS[name]} and {FLAGS[[*given, 'sigma'][1]]} both define the noise: give one")
+    if name in ("noise_running", "noise_intervals"):
+        replace(options, sigma=("running", 4))  # raises for rules that need constant noise
+    return (SIGMAS_OF[name], *value) if isinstance(value, tuple) else (SIGMAS_OF[name], value)

@@ -1,118 +1,69 @@
-"""What a run is doing, on standard error where that is a terminal: bars, and a line for what has no end to count to.
-
-Both are drawn by a thread of their own, ten times a second at most, however much happens.
-"""
+"""Progress of a run, on standard error and only if that is a terminal: bars, and the current stage of one file."""
 
 from __future__ import annotations
 
+import logging
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from math import inf
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from wavefilt import stages
 from wavefilt.errors import printable
 
 if TYPE_CHECKING:
     from tqdm import tqdm
 
-INTERVAL = 0.1
-"""Seconds between two drawings."""
-PATIENCE = 0.3
-"""Seconds that a run or a stage may take without being shown."""
-_bars: list[tqdm[object]] = []
-"""Those that are on the terminal."""
 
-
-def shown(quiet: bool) -> bool:
-    """Whether there is anybody to see it."""
+def shown(quiet: bool = False) -> bool:
+    """Return whether progress is shown."""
     return not quiet and sys.stderr is not None and sys.stderr.isatty()
 
 
-@contextmanager
-def line(quiet: bool) -> Iterator[Callable[[], AbstractContextManager[Any]]]:
-    """In here the stage of the run is shown, and its seconds, unless all ends at once or there is a bar.
-
-    Gives a context in which messages do not run into the line.
-    """
-    if not shown(quiet):
-        yield nullcontext
-        return
-    began, width, lock = time.monotonic(), 0, threading.Lock()
-
-    def draw() -> None:
-        nonlocal width
-        with lock:
-            stage = stages.current()
-            seconds = time.monotonic() - began
-            if stage is not None and not _bars and seconds > PATIENCE:
-                text = f"{printable(stage[0])}, {seconds:.0f} s"
-                print(f"\r{text:{width}}", end="", file=sys.stderr, flush=True)
-                width = max(width, len(text))
-
-    @contextmanager
-    def without() -> Iterator[None]:
-        nonlocal width
-        with lock:
-            if width:
-                print("\r" + width * " " + "\r", end="", file=sys.stderr, flush=True)
-                width = 0
-            yield
-
-    try:
-        with _drawing(draw):
-            yield without
-    finally:
-        with without():
-            pass
-
-
-@contextmanager
-def bar(name: str = "", **options: Any) -> Iterator[tqdm[object]]:
-    """A bar with this name, and with the stage of the run where one lasts."""
+def bar(name: str | None = None, **options: Any) -> tqdm[Any]:
+    """Return a bar that disappears at its end."""
     from tqdm import tqdm
 
-    with tqdm(leave=False, mininterval=inf, maxinterval=inf, file=sys.stderr, **options) as drawn:
+    return tqdm(leave=False, file=sys.stderr, desc=name and printable(name), **options)
 
-        def draw() -> None:
-            stage = stages.current()
-            lasting = [stage[0]] if stage is not None and stage[1] > PATIENCE else []
-            drawn.set_description_str(", ".join(map(printable, [*filter(None, [name]), *lasting])))
 
-        _bars.append(drawn)
-        try:
-            with _drawing(draw):
-                yield drawn
-        finally:
-            _bars.remove(drawn)
+class _Stage(logging.Handler):
+    """A line with the name of a stage, and the last message of the library, such as "compiling kernels"."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.text, self.width = printable(name), 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.draw(f"{self.text}: {record.getMessage()}")
+
+    def draw(self, text: str) -> None:
+        print(f"\r{text:{self.width}}", end="", file=sys.stderr, flush=True)
+        self.width = max(self.width, len(text))
 
 
 @contextmanager
-def without(drawn: tqdm[object]) -> Iterator[None]:
-    """In here messages do not run into the bar."""
-    with drawn.get_lock():
-        drawn.clear(nolock=True)
+def stage(name: str, quiet: bool = False) -> Iterator[None]:
+    """Context manager: show the name until the end of the block."""
+    if not shown(quiet):
         yield
-
-
-@contextmanager
-def _drawing(draw: Callable[[], None]) -> Iterator[None]:
-    """Draw in a thread until this is left, also on an error."""
-    ended = threading.Event()
-
-    def repeat() -> None:
-        while not ended.wait(INTERVAL):
-            draw()
-
-    thread = threading.Thread(target=repeat, daemon=True)
-    with suppress(RuntimeError):  # no more threads can be started
-        thread.start()
+        return
+    logger, line = logging.getLogger("wavefilt"), _Stage(name)
+    level = logger.level
+    logger.addHandler(line)
+    logger.setLevel(logging.INFO)
+    line.draw(line.text)
     try:
         yield
     finally:
-        ended.set()
-        if thread.ident is not None:
-            thread.join()
+        logger.setLevel(level)
+        logger.removeHandler(line)
+        line.draw("")
+        print("\r", end="", file=sys.stderr, flush=True)
+
+
+def steps(names: Sequence[str]) -> Iterator[str]:
+    """Yield the names of the methods that are compared, with a bar."""
+    with bar("comparing", iterable=names, disable=not shown()) as drawn:
+        for name in drawn:
+            drawn.set_postfix_str(name)
+            yield name

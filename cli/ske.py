@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wavefilt.benchmarks.common.command import Results, with_output, with_results
-from wavefilt.cli.failure import usage_errors
+from wavefilt.cli import usage_errors
 from wavefilt.cli.options import COUNT, DEVICE, SIZE, WAVELET, Text, as_json
 from wavefilt.ske.occupancy import CAPABILITIES
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 @click.group("ske")
-def command() -> None:
+def ske() -> None:
     """Estimate CUDA kernels before they run (the SKE model). No GPU is needed, except to calibrate."""
 
 
-@command.command("occupancy", epilog="Example: wavefilt ske occupancy --device 9.0 --threads 256")
+@ske.command("occupancy", epilog="Example: wavefilt ske occupancy --device 9.0 --threads 256")
 @click.option(
     "--device",
     type=Text(names=CAPABILITIES),
@@ -51,7 +51,7 @@ def occupancy(device: str, threads: int, registers: int, shared: int, as_json: b
         click.echo(f"  {name:<18}{blocks:>6} blocks")
 
 
-@command.command("devices")
+@ske.command("devices")
 @with_output
 def devices(results: Results) -> None:
     """List the bundled calibrations and data sheets that --device takes by name."""
@@ -69,7 +69,7 @@ def devices(results: Results) -> None:
     results.finish(rows, lambda: "\n".join(lines))
 
 
-@command.command("calibrate", epilog="Example: wavefilt ske calibrate -o mine.json")
+@ske.command("calibrate", epilog="Example: wavefilt ske calibrate -o mine.json")
 @click.option("--constants", "constants_only", is_flag=True, help="Run the microbenchmarks only, without the fit.")
 @with_results
 def calibrate(constants_only: bool, results: Results) -> None:
@@ -88,7 +88,7 @@ def calibrate(constants_only: bool, results: Results) -> None:
     )
 
 
-@command.command("estimate", epilog="Example: wavefilt ske estimate --samples 64Mi")
+@ske.command("estimate", epilog="Example: wavefilt ske estimate --samples 64Mi")
 @click.option("--samples", type=SIZE, required=True, help="Samples per trace: 65536, 64Ki, 64Mi.")
 @click.option("-w", "--wavelet", type=WAVELET, default="db8", help="A discrete wavelet.")
 @click.option("--rows", type=SIZE, default="1", help="Traces.")

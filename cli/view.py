@@ -7,34 +7,31 @@ from typing import Any
 
 import click
 
-from wavefilt.errors import for_command
-
-from .denoise import paths
-from .denoise.main import COMPUTING, METHOD, OUTPUT
-from .denoise.main import command as denoise
-from .denoise.options import METHOD as NAMES
-from .denoise.options import Options
-from .failure import Failure, run_errors, tell, usage_errors
-from .options import INPUT, add
-from .reading import LAYOUT, read
+from . import Failure, message, run_errors, tell, usage_errors
+from .files import plan, read
+from .options import INPUT, IO, LAYOUT, METHOD, NOISE, OPTION_NAMES, OPTIONS, Option, Request, chosen, command
 
 
-@click.command("view", epilog="Example: wavefilt view seismic.dat --rule sure")
-@click.argument("input", type=INPUT, metavar="FILE")
-@add(OUTPUT[0], *METHOD, COMPUTING[0], *LAYOUT)
-@click.option("--overwrite", is_flag=True, help="Let the button Save replace an existing file.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the page; 0 is any that is free.")
-@click.option("--no-browser", is_flag=True, help="Print the address of the page, and open no browser.")
-def command(input: str, port: int, no_browser: bool, overwrite: bool, **parsed: Any) -> None:
-    """Show a file before and after denoising and the residual, on a page with controls for the options.
+@command(
+    "view",
+    click.Argument(["input"], type=INPUT, metavar="FILE"),
+    Option("-o", "--output", brief=True, type=INPUT, metavar="OUT",
+           help="File that the button Save writes. [default: NAME.denoised.EXT]"),
+    *chosen(METHOD, NOISE, "backend", LAYOUT),
+    Option("--overwrite", group=IO, brief=True, is_flag=True, help="Let the button Save replace an existing file."),
+    Option("--port", group=IO, type=click.IntRange(0, 65535), default=0, help="Port of the page; 0 is any free port."),
+    Option("--no-browser", group=IO, is_flag=True, help="Print the address of the page and open no browser."),
+    example="wavefilt view seismic.dat --rule sure",
+)  # fmt: skip
+def view(input: str, port: int, no_browser: bool, overwrite: bool, **parsed: Any) -> None:
+    """Show a file, its denoised version and the residual on a page where options are chosen.
 
-    Only this machine can open the page, and only by its address, which has a random token. The button Save writes the
-    file that `wavefilt denoise` would. Ctrl-C ends it.
+    Only this machine can open the page, and only by its address, which contains a random token. The button Save writes
+    the file that `wavefilt denoise` would write. Ctrl-C ends the command.
     """
-    others = dict.fromkeys(str(parameter.name) for parameter in denoise.params)
     with usage_errors():
-        options = Options.of({**others, **parsed, "overwrite": True})
-        jobs = paths.plan((input,), options)
+        request = Request.of({**dict.fromkeys(OPTIONS), **parsed, "overwrite": True})
+        jobs = plan((input,), request)
     if input == "-" or len(jobs) > 1:
         raise click.UsageError("view takes one file")
     try:
@@ -44,28 +41,24 @@ def command(input: str, port: int, no_browser: bool, overwrite: bool, **parsed: 
     except ImportError as error:
         raise Failure(str(error), 1) from error
     from wavefilt.containers import of_file
-    from wavefilt.plotting.viewer import Viewer, run
-    from wavefilt.plotting.viewer import denoise as denoised
+    from wavefilt.plotting import viewer
 
     ((path, target),) = jobs
-    recording, _ = read(path, options.layout, options.format)
-    given = {name: parsed[name] for name in (*NAMES, "two_dimensional")}
-    if options.noise is not None:
-        given["sigma"] = options.noise
+    recording = read(path, request.layout, request.format)
+    given = {name: parsed[name] for name in (*OPTION_NAMES, "two_dimensional")}
+    if request.noise is not None:
+        given["sigma"] = request.noise
     with run_errors(path):
-        traces = of_file(path, recording, {"format": options.format, **asdict(options.layout)})
-        first = denoised(traces, given, options.backend)
+        traces = of_file(path, recording, {"format": request.format, **asdict(request.layout)})
+        first = viewer.denoise(traces, given, request.backend)
 
-    def page() -> Viewer:
-        return Viewer(first, output=target, overwrite=overwrite, target=options.output, words=for_command)
+    def page() -> viewer.Viewer:
+        return viewer.Viewer(first, output=target, overwrite=overwrite, target=request.output, words=message)
+
+    def opened(address: str) -> None:
+        tell(f"{address}  (Ctrl-C ends it)")
 
     try:
-        run(
-            page,
-            f"{traces.name} - wavefilt",
-            port,
-            not no_browser,
-            lambda address: tell(f"{address}  (Ctrl-C ends it)"),
-        )
+        viewer.run(page, f"{traces.name} - wavefilt", port, not no_browser, opened)
     except OSError as error:
         raise Failure(f"port {port}: {error.strerror or error}; use another --port, or none", 1) from error

@@ -564,7 +564,7 @@ def _by_steps(
     """Denoise segment by segment, one step after the other."""
     given, begun = x, list[Pyramid]()
     if level and x.size and options.trend is None:
-        peak, pyramid = backend.peak_and_pyramid(x, options.analysis(level), options.wanted(level))
+        peak, pyramid = backend.peak_and_pyramid(x, options.analysis(level))
         begun += [pyramid] if pyramid else []
     else:
         peak = backend.peak(x)

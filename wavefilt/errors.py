@@ -1,85 +1,30 @@
-"""The errors a caller may want to tell apart; everything else is a ValueError or TypeError."""
+"""Errors that callers may want to distinguish, and their text; everything else is a ValueError or TypeError.
+
+Messages name options in backticks, as `sigma`; the command prints them as flags.
+"""
 
 from __future__ import annotations
 
 import re
-import shlex
-from typing import NamedTuple
 
 
-class Words(NamedTuple):
-    """A part of an error's text that Python and the command word differently."""
-
-    python: str
-    command: str
+class OptionError(ValueError):
+    """An option has an invalid value, or is missing."""
 
 
-def options(*names: str, **values: object) -> Words:
-    """Options in the text of an error, by their names or with values: dt=0.5 and --dt 0.5.
-
-    True is the value of a flag, and ... stands for one that is to be filled in.
-    """
-    python, command = [*names], [_flag(name) for name in names]
-    for name, value in values.items():
-        python.append(f"{name}={'...' if value is ... else repr(value)}")
-        command.append(_flag(name))
-        if value is ...:
-            command.append("...")
-        elif value is not True:
-            command.append(shlex.quote(",".join(map(str, value)) if isinstance(value, tuple | list) else str(value)))
-    return Words(", ".join(python), " ".join(command))
-
-
-def _flag(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
-
-
-class WordedError(Exception):
-    """An error whose text has `Words` among its ``parts``; ``str(error)`` is the one for Python."""
-
-    def __init__(self, *parts: str | Words) -> None:
-        super().__init__("".join(part.python if isinstance(part, Words) else part for part in parts))
-        self.parts = parts
-
-
-def for_command(error: BaseException) -> str:
-    """What an error says, in the words of the command."""
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-    if not isinstance(error, WordedError):
-        text = str(error)
-    else:
-        text = "".join(part.command if isinstance(part, Words) else part for part in error.parts)
-    return as_flags(text)
-
-
-def as_flags(text: str) -> str:
-    """Return a message with the flags of the command for options in backticks: `dt=0.5` becomes --dt 0.5."""
-
-    def flag(option: re.Match[str]) -> str:
-        value = f" {option[2].strip(chr(39))}" if option[2] else ""
-        return f"--{option[1].replace('_', '-')}{value}"
-
-    return re.sub(r"`([a-z_]+)(?:=([^`]*))?`", flag, text)
-
-
-class OptionError(WordedError, ValueError):
-    """An option has a value that makes no sense, or none that is needed."""
-
-
-class FormatError(WordedError, ValueError):
+class FormatError(ValueError):
     """A file cannot be read or written: unknown, damaged, ambiguous, or of a format whose reader is missing."""
 
 
 class LayoutError(FormatError):
-    """A file cannot be read with the options given: one is missing, wrong, or of no use for its format."""
+    """A file cannot be read with the given options: one is missing, wrong, or does not apply to its format."""
 
 
-class OutputExists(WordedError, FileExistsError):
-    """A file or folder would be replaced, which nobody asked for."""
+class OutputExists(FileExistsError):
+    """A file or folder would be replaced without `overwrite`."""
 
     def __init__(self, path: object) -> None:
-        super().__init__(f"{path} exists; use ", options(overwrite=True), " to replace it")
+        super().__init__(f"{path} exists; use `overwrite=True` to replace it")
         self.path = path
 
     def __reduce__(self) -> tuple[type[OutputExists], tuple[object]]:
@@ -106,20 +51,9 @@ LONGEST = 2000
 
 
 def reason(error: BaseException) -> str:
-    """What an error says in one line, whatever bytes of a file it quotes; its kind where it says nothing."""
+    """Return the text of an error in one line, whatever bytes of a file it quotes; its type if it has no text."""
     words = re.sub(r" at 0x[0-9a-f]+", "", str(error))  # addresses of objects say nothing, and differ each time
     return _one_line(words or type(error).__name__)
-
-
-def about(place: str, *errors: FormatError, hint: tuple[str | Words, ...] = ()) -> FormatError:
-    """The error, in one line after the name of the file that it is about; of two, both; then the ``hint``."""
-    parts: list[str | Words] = [f"{place}: "]
-    for number, error in enumerate(errors):
-        own = [part if isinstance(part, Words) else _one_line(part) for part in error.parts]
-        if own and isinstance(own[0], str):
-            own[0] = own[0].removeprefix(f"{place}: ")
-        parts += ["; "] * (number > 0) + own
-    return type(errors[0])(*parts, *hint)
 
 
 def _one_line(text: str) -> str:
@@ -128,7 +62,7 @@ def _one_line(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Control characters as escapes: names and headers of files must not steer the terminal or add lines."""
+    """Return a text with control characters escaped: names and headers of files must not control the terminal."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 

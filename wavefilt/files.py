@@ -60,7 +60,7 @@ class Report:
 
     ``sigma`` and ``thresholds`` are medians over the ``noisy_traces``, whose noise or thresholds are not all 0, finest
     level first; empty if not measured. Their ``_range`` is from the 10th to the 90th percentile.
-    ``energy_removed`` is Σ (x - y)² / Σ x² outside gaps; ``passes`` the number of times that the samples were read.
+    ``residual_energy`` is Σ (x - y)² / Σ x² outside gaps; ``passes`` the number of times that the samples were read.
     """
 
     shape: tuple[int, int]
@@ -73,7 +73,7 @@ class Report:
     thresholds: list[float]
     sigma_range: list[list[float]]
     thresholds_range: list[list[float]]
-    energy_removed: float
+    residual_energy: float
     passes: float
     seconds: float
 

@@ -16,7 +16,7 @@ from wavefilt import transforms
 from wavefilt._version import __version__
 from wavefilt.arrays import Array, Floats
 from wavefilt.errors import OptionError
-from wavefilt.statistics.reference import NOTHING, Statistics, Wanted
+from wavefilt.statistics.reference import Statistics
 from wavefilt.thresholding import rules, shrinkage
 from wavefilt.thresholding.blocks import Blocks
 from wavefilt.thresholding.local import REACH
@@ -583,13 +583,6 @@ class Options:
         if self.known_rule in ("linear", "fixed"):
             found = self.thresholds(None, samples, np.ones((bands, 1)))[1][:, 0]
         return found, gains
-
-    def wanted(self, level: int) -> Wanted:
-        """What will be asked of the details."""
-        if self.sigma not in ("level", "global") or self.shrinks_approximation:
-            return NOTHING
-        bands = len(self.transform.bands(level)) if self.sigma == "level" else 1
-        return Wanted(tuple(range(1, bands + 1)), self.sigma == "level" and "mean_square" in self.rule.needs)
 
     def noise_gains(self, bands: int, sigma: object = None) -> Floats:
         """What white noise, or a threshold for it, is multiplied by in each band, shape (bands, 1).

@@ -1,4 +1,4 @@
-"""What a recording contains and what denoising did, as plain numbers: for summaries, `--json` and the sidecar."""
+"""The contents of a recording and the results of denoising as plain numbers: for summaries, `--json` and logs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Facts: TypeAlias = dict[str, Any]
 
 
 def contents(recording: Recording) -> Facts:
-    """Format, traces, samples, sampling interval and times; a list with one entry per trace where they differ."""
+    """Return format, traces, samples, sampling interval and times; a list with one entry per trace if they differ."""
     lengths = [len(trace) for trace in recording.traces]
     return {
         "input": recording.source,
@@ -60,13 +60,13 @@ def in_words(recording: Recording) -> list[str]:
 
 
 def utc(time: np.datetime64) -> str:
-    """A time as in ISO 8601, to microseconds, without zeros at its end."""
+    """Return a time as in ISO 8601, to microseconds, without trailing zeros."""
     rounded = (time + np.timedelta64(500, "ns")).astype("datetime64[us]")
     return f"{str(rounded).rstrip('0').rstrip('.')}Z"
 
 
 def channels(recording: Recording) -> list[Facts]:
-    """Times of the first and last sample of each id, and the gaps between its traces, negative where two overlap."""
+    """Return first and last time of each id, and the gaps between its traces; overlaps are negative."""
     found = []
     for name, parts in recording.by_id.items():
         spans = sorted((recording.starts[i], _due(recording, i)) for i in parts)
@@ -86,42 +86,41 @@ def channels(recording: Recording) -> list[Facts]:
 
 
 def _due(recording: Recording, trace: int, after: int = 0) -> np.datetime64:
-    """Time of the sample after the last of a trace, or of one ``after`` that."""
+    """Return the time of the sample that follows a trace, or of the one ``after`` samples later."""
     seconds = (len(recording.traces[trace]) + after) * (recording.intervals[trace] or 0)
     return recording.starts[trace] + np.timedelta64(round(1e9 * seconds), "ns")
 
 
 def energies(before: Recording, after: Recording) -> tuple[Floats, float, float]:
-    """Σ x² of each trace and Σ (x - y)² of all, in units of the largest magnitude, which is the third; gaps are 0."""
+    """Return Σ x² of each trace and Σ (x - y)² of all, in units of the largest magnitude, and that; gaps count as 0."""
     peak = max((float(np.nanmax(np.abs(finite(x)), initial=0)) for x in before.traces), default=0.0)
     scale = peak or 1.0  # squares of samples of any size stay finite
-    squares, removed = np.zeros(len(before.traces)), 0.0
+    squares, residual = np.zeros(len(before.traces)), 0.0
     for i, (x, y) in enumerate(zip(before.traces, after.traces, strict=True)):
         wide = finite(x) / scale
         squares[i] = np.nansum(np.abs(wide) ** 2)
-        removed += float(np.nansum(np.abs(wide - np.asarray(y, wide.dtype) / scale) ** 2))
-    return squares, removed, peak
+        residual += float(np.nansum(np.abs(wide - np.asarray(y, wide.dtype) / scale) ** 2))
+    return squares, residual, peak
 
 
 def finite(samples: Array) -> Array:
-    """The samples in double precision at least, NaN for those that are masked or not finite."""
+    """Return the samples in at least double precision, with NaN for masked and infinite samples."""
     values = np.ma.filled(np.ma.asarray(samples).astype(np.result_type(samples, np.float64)), np.nan)
     return np.where(np.isfinite(values), values, np.nan)
 
 
-def energy_removed(before: Recording, after: Recording) -> float:
-    """Σ (x - y)² / Σ x² over all samples outside gaps, between 0 and about 1; 0 for silence."""
-    squares, removed, _ = energies(before, after)
-    return removed / float(sum(squares) or 1.0)
+def residual_energy(before: Recording, after: Recording) -> float:
+    """Return the energy of the residual, Σ (x - y)² / Σ x² over all samples outside gaps; 0 for silence."""
+    squares, residual, _ = energies(before, after)
+    return residual / float(sum(squares) or 1.0)
 
 
 def describe(before: Recording, after: Recording, seconds: float) -> Facts:
-    """Every resolved parameter and the result, ready for JSON.
+    """Return every resolved option and the result, ready for JSON.
 
-    ``sigma`` and ``thresholds`` are medians over live traces, finest level first, in the units of the samples; their
-    ``_range`` is from the 10th to the 90th percentile. In two dimensions they are of the three bands of each level.
-    ``approximation_sigma`` and ``approximation_threshold`` are those of the approximation of the last level, with rules
-    that shrink it.
+    ``sigma`` and ``thresholds`` are medians over the live traces, finest level first, in the units of the samples;
+    their ``_range`` is from the 10th to the 90th percentile. For a section, each level has three bands. With rules that
+    shrink the approximation of the last level, ``approximation_sigma`` and ``approximation_threshold`` belong to it.
     """
     outcome = after.outcome
     assert outcome is not None
@@ -132,7 +131,7 @@ def describe(before: Recording, after: Recording, seconds: float) -> Facts:
         **_spread("sigma", "", before, outcome, lambda e: e.sigma),
         **_spread("thresholds", "", before, outcome, lambda e: e.thresholds),
         **_approximation(before, outcome),
-        "energy_removed": energy_removed(before, after),
+        "residual_energy": residual_energy(before, after),
         "backend": outcome.backend,
         "seconds": seconds,
         "notes": [*after.notes, *([] if outcome.estimates else [unchanged(method, min(transformed(before, method)))])],
@@ -141,25 +140,25 @@ def describe(before: Recording, after: Recording, seconds: float) -> Facts:
 
 
 def transformed(recording: Recording, method: Options) -> tuple[int, ...]:
-    """The shape of what is transformed at once: of the longest trace, or of a panel."""
+    """Return the shape of the largest array that is transformed at once: the longest trace, or the section."""
     longest = max(len(trace) for trace in recording.traces)
     return (len(recording.traces), longest) if method.dimensions == 2 else (longest,)
 
 
 def unchanged(method: Options, samples: int) -> str:
-    """The note for samples that are unchanged because there are no levels, with wavelets that would have some."""
+    """Return the note for samples that are unchanged for want of levels, with wavelets that would have some."""
     if method.level == 0:
         return "unchanged: no levels were asked for"
     name, others = method.filters.name, with_levels(samples, method.filters)
     if method.dimensions == 2:
-        few = f"too few traces or samples for one level of {name} in two dimensions"
+        few = f"too few traces or samples for one level of {name} along both axes"
     else:
         few = "no trace is long enough for one level"
     return f"unchanged: {few}{others and f' ({samples}): '}{others}"
 
 
 def resolved(method: Options, level: int) -> Facts:
-    """What was asked for, defaults filled in."""
+    """Return the options, with defaults filled in."""
     return {
         "wavelet": method.filters.name,
         "taps": method.filters.dec_len,
@@ -172,7 +171,7 @@ def resolved(method: Options, level: int) -> Facts:
         "keep": method.keep,
         "transform": method.transform.word,
         "spins": method.spins,
-        **({"dimensions": 2} if method.dimensions == 2 else {}),
+        **({"ndim": 2} if method.dimensions == 2 else {}),
         **({"detrend": method.trend} if method.trend else {}),
         **({"blend": method.blend} if method.blend else {}),
         **({"basis": method.basis} if method.basis else {}),
@@ -181,32 +180,13 @@ def resolved(method: Options, level: int) -> Facts:
 
 @cache
 def versions() -> dict[str, str]:
-    """Versions of the packages that the result depends on."""
+    """Return the versions of the packages that the result depends on."""
     pywavelets = metadata.version("PyWavelets")  # pywt.__version__ is an older one in some wheels
     return {"wavefilt": __version__, "numpy": np.__version__, "PyWavelets": pywavelets}
 
 
-def estimates(after: Recording) -> list[Facts]:
-    """Noise and thresholds of every trace (or segment between gaps), finest level first, ready for JSON.
-
-    ``approximation`` has noise and threshold of the approximation, with rules that shrink it.
-    """
-    assert after.outcome is not None
-    return [
-        {
-            "traces" if after.outcome.method.dimensions == 1 else "sections": e.segments.rows.tolist(),
-            "first_samples": e.segments.starts.tolist(),
-            "samples": e.segments.samples,
-            "sigma": e.sigma.T.tolist(),
-            "thresholds": e.thresholds.T.tolist(),
-            **({} if e.approximation is None else {"approximation": e.approximation.T.tolist()}),
-        }
-        for e in after.outcome.estimates
-    ]
-
-
 def examine(recording: Recording) -> Facts:
-    """What a recording contains, ready for JSON; noise and energy by level over live traces, as in `describe`."""
+    """Return the contents of a recording, ready for JSON; noise and energy by level as in `describe`."""
     after = recording.apply(Options(rule=0.0), report=True)
     outcome = after.outcome
     assert outcome is not None
@@ -234,7 +214,7 @@ def examine(recording: Recording) -> Facts:
 
 
 def _spread(name: str, suffix: str, recording: Recording, outcome: Outcome, of: Callable[[Estimate], Floats]) -> Facts:
-    """Median, and 10th and 90th percentile, of each level over the live traces that have it, finest level first."""
+    """Return the median and the 10th and 90th percentile of each level over its live traces, finest level first."""
     live = recording.live if recording.live.any() and outcome.method.dimensions == 1 else np.ones_like(recording.live)
     found = [of(estimate)[:, live[estimate.segments.rows]] for estimate in outcome.estimates]
     depth = max(map(len, found), default=0)
@@ -244,7 +224,7 @@ def _spread(name: str, suffix: str, recording: Recording, outcome: Outcome, of: 
 
 
 def _approximation(recording: Recording, outcome: Outcome) -> Facts:
-    """Median noise and threshold of the approximations of the last level over live traces; none with most rules."""
+    """Return median noise and threshold of the last approximation over live traces; nothing for most rules."""
     found = [
         estimate.approximation[:, recording.live[estimate.segments.rows]]
         for estimate in outcome.estimates

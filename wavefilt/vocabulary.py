@@ -55,26 +55,15 @@ DISPLAYS: tuple[str, ...] = get_args(Display)
 TRACES_BY: tuple[str, ...] = get_args(TracesBy)
 PANELS = ("before", "after", "residual", "spectrograms", "spectra", "levels")
 """The panels of a figure."""
-
-
 SYNONYMS = {
-    "swt": "modwt",
-    "stationary": "modwt",
-    "undecimated": "modwt",
-    "wavelet packets": "wp",
-    "dual-tree": "dtcwt",
-    "visushrink": "universal",
-    "sureshrink": "hybrid",
-    "bayesshrink": "bayes",
-    "benjamini-hochberg": "fdr",
-    "james-stein": "js",
-    "mad": "level",
-    "reflection": "symmetric",
-    "garotte": "garrote",
-    "nng": "garrote",
-    "linear": "line",
-    "constant": "mean",
-}
+    "swt": "modwt", "udwt": "modwt", "stationary": "modwt", "undecimated": "modwt", "atrous": "modwt", "cwt": "dtcwt",
+    "dual-tree": "dtcwt", "wavedec": "dwt", "fwt": "dwt", "wpt": "wp", "wavelet packets": "wp", "fft": "fk",
+    "visushrink": "universal", "sureshrink": "hybrid", "bayesshrink": "bayes", "benjamini-hochberg": "fdr",
+    "james-stein": "js", "neighshrink": "neighblock", "bishrink": "bivariate", "garotte": "garrote", "nng": "garrote",
+    "mad": "level", "linear": "line", "constant": "mean", "reflection": "symmetric", "mirror": "reflect",
+    "wrap": "periodic", "nearest": "constant", "edge": "constant", "pywt": "pywavelets", "numpy": "pywavelets",
+    "cpu": "numba", "gpu": "cuda", "cupy": "cuda",
+}  # fmt: skip
 """Other words for values of options, suggested in error messages."""
 
 
@@ -86,10 +75,10 @@ def check(name: str, value: object, allowed: Iterable[str], otherwise: str = "")
     words = list(allowed)
     if value in words:
         return
-    word = str(value).lower()
-    near = difflib.get_close_matches(word, [*words, *SYNONYMS], n=1)
-    near = [SYNONYMS.get(found, found) if found not in words else found for found in near]
-    hint = f"; did you mean {near[0]!r}?" if near and near[0] in words else ""
+    synonyms, word = {word: meant for word, meant in SYNONYMS.items() if meant in words}, str(value).lower()
+    near = [word] if word in synonyms else []
+    near = near or difflib.get_close_matches(word, words, n=1) or difflib.get_close_matches(word, synonyms, n=1)
+    hint = f"; did you mean {synonyms.get(near[0], near[0])!r}?" if near else ""
     others = f", or {otherwise}" if otherwise else ""
     raise OptionError(f"`{name}={value!r}` is not one of {', '.join(words)}{others}{hint}")
 

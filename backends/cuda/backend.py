@@ -10,7 +10,7 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import DTypeLike
 
-from wavefilt.arrays import Array, DType
+from wavefilt.arrays import Array
 from wavefilt.backends.cuda.denoiser import Denoised, Denoiser, joined
 from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.plan import Plan, Shape
@@ -22,9 +22,9 @@ from wavefilt.backends.cuda.runtime.memory import OutOfMemory, guarded
 from wavefilt.backends.cuda.runtime.transfer import Results, Ring
 from wavefilt.backends.cuda.statistics.details import CudaStatistics
 from wavefilt.backends.cuda.statistics.layout import DetailLayout
+from wavefilt.backends.interface import Backend
 from wavefilt.options import Options
 from wavefilt.statistics.mergeable import Summation
-from wavefilt.statistics.reference import NOTHING, Wanted
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.vocabulary import Scope
@@ -81,7 +81,7 @@ class _AllCounted(CudaPyramid):
     lent: CudaPyramid
 
 
-class Cuda:
+class Cuda(Backend):
     """Transforms and denoising on the current CUDA device.
 
     ``padding=False`` stores the tiles of the DWT one element after the other in shared memory, with bank conflicts.
@@ -130,15 +130,6 @@ class Cuda:
 
         return ChunkSums()
 
-    def result(self, shape: tuple[int, ...], dtype: DType) -> Array:
-        return np.empty(shape, dtype)
-
-    def repeated(self, x: Array, method: Options, level: int) -> None:
-        """Return None: `denoise` itself keeps what can be used again."""
-
-    def release(self) -> None:
-        """Do nothing: no host memory is kept."""
-
     def clear(self) -> None:
         """Free the device memory kept for later calls."""
         self._plans.clear()
@@ -147,12 +138,6 @@ class Cuda:
     def peak(self, x: Samples) -> float:
         host = interop.to_host(x)
         return float(max(np.max(host), -np.min(host))) if host.size else 0.0
-
-    def peak_and_pyramid(
-        self, x: Samples, analysis: Analysis, wanted: Wanted = NOTHING
-    ) -> tuple[float, Pyramid | None]:
-        """Return `peak` alone: the transform does not compute it."""
-        return self.peak(x), None
 
     def take(self, x: Samples, *axes: int) -> interop.Traces:
         """Take the rows of an array on a GPU, as `wavefilt.arrays.take` does for host arrays."""
@@ -363,6 +348,8 @@ class Cuda:
         number = interop.stream_number(x) if there else -1
         if capturing(number):
             return self._captured(x, request, number, wait or report, out)
+        if not there and x.nbytes >= Ring.LEAST:
+            self.ring.prepare()
         plan, denoiser = self._prepared(request, method, report, number)
         stream, waiting = plan.stream, wait or report or not there or not denoiser.replayable
         try:

@@ -155,6 +155,18 @@ def _machine() -> binding.TargetMachine:
     )
 
 
+@intrinsic
+def _number(typing: Any, found: types.Type) -> Any:
+    """Return the result of a kernel, or 0 if it returns nothing."""
+
+    def emit(context: Any, builder: ir.IRBuilder, signature: Any, values: Sequence[ir.Value]) -> ir.Value:
+        if isinstance(found, types.NoneType):
+            return ir.Constant(WORD, 0)
+        return context.cast(builder, values[0], found, types.int64)
+
+    return types.int64(found), emit
+
+
 def object_code(function: Function, symbol: str, kinds: Sequence[types.Type]) -> bytes:
     """Return an object file with ``function(*arguments, workspace, begin, end)`` as ``symbol``.
 
@@ -164,8 +176,7 @@ def object_code(function: Function, symbol: str, kinds: Sequence[types.Type]) ->
     take = _arguments(kinds)
 
     def run(block, workspace, begin, end):
-        found = function(*take(block, workspace, begin, end))
-        return 0 if found is None else found
+        return _number(function(*take(block, workspace, begin, end)))
 
     compiled = numba.cfunc(types.int64(*(types.int64,) * 4), **OPTIONS)(run)
     module = binding.parse_assembly(compiled.inspect_llvm())

@@ -74,3 +74,18 @@ def system_call(emit, function, number, a, b, c):
     kind = ir.FunctionType(WORD, [WORD], var_arg=True).as_pointer()
     rest = [ir.Constant(WORD, 0)] * 3
     return emit.builder.call(emit.builder.inttoptr(function, kind), [number, a, b, c, *rest])
+
+
+@instructions(_integer)
+def foreign(emit, function, a, b, c, d):
+    """Call a function of C by its address; its result is an integer of 32 bits."""
+    kind = ir.FunctionType(_I32, [WORD] * 4).as_pointer()
+    found = emit.builder.call(emit.builder.inttoptr(function, kind), [a, b, c, d])
+    return emit.builder.zext(found, WORD)
+
+
+@instructions()
+def write_byte(emit, address):
+    """Write a 0 to memory, whatever is there."""
+    byte = ir.IntType(8)
+    emit.builder.store(ir.Constant(byte, 0), emit.builder.inttoptr(address, byte.as_pointer()))

@@ -17,7 +17,7 @@ from wavefilt.backends.crossover import numba_crossover
 from wavefilt.backends.interface import Backend
 from wavefilt.errors import BackendUnavailable
 from wavefilt.options import Options
-from wavefilt.statistics.reference import NOTHING, Measured, Wanted
+from wavefilt.statistics.reference import Measured
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.vocabulary import Scope
@@ -98,7 +98,7 @@ class NumbaCPU(Backend):
         numba_crossover.note(name, _DTYPES[dtype])
         return pyramid
 
-    def peak_and_pyramid(self, x: Array, analysis: Analysis, wanted: Wanted = NOTHING) -> tuple[float, Pyramid | None]:
+    def peak_and_pyramid(self, x: Array, analysis: Analysis) -> tuple[float, Pyramid | None]:
         dtype, name = self._check(x), analysis.transform.name
         if not analysis.level or not x.size:
             return self.peak(x), self.decompose(x, analysis)

@@ -7,6 +7,7 @@ cache does not.
 from __future__ import annotations
 
 import ctypes
+import logging
 import struct
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -17,7 +18,7 @@ from typing import TypeAlias
 import numpy as np
 from llvmlite import binding
 
-from wavefilt import stages, threads
+from wavefilt import threads
 from wavefilt.arrays import DType
 from wavefilt.backends import kernel_files
 from wavefilt.errors import BackendUnavailable
@@ -25,6 +26,7 @@ from wavefilt.errors import BackendUnavailable
 from . import memory, processes
 from .target import key, kinds
 
+logger = logging.getLogger(__name__)
 PACKAGE = Path(__file__).parent
 FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 4)  # which releases the GIL
 
@@ -178,7 +180,8 @@ def compiled(
     absent = [task for task, code in codes.items() if code is None]
     found = {task: code for task, code in codes.items() if code is not None}
     if absent:
-        with stages.stage(stages.COMPILING), kernel_files.writable(PACKAGE) as folder:
+        logger.info("compiling kernels")
+        with kernel_files.writable(PACKAGE) as folder:
             found |= processes.compiled(absent, folder, lambda task: _read(task, [folder]), advance)
     return found
 
@@ -190,17 +193,6 @@ def _machine() -> binding.TargetMachine:
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
     return binding.Target.from_triple(binding.get_process_triple())
-
-
-def addresses(program: str, names: Sequence[str]) -> dict[str, int]:
-    """Compile a program in LLVM's language, and return the addresses of its functions."""
-    machine = _machine().create_target_machine(opt=2)
-    module = binding.parse_assembly(program)
-    engine = binding.create_mcjit_compiler(module, machine)
-    engine.finalize_object()
-    found = {name: engine.get_function_address(name) for name in names}
-    _keep(engine)
-    return found
 
 
 def _keep(engine: binding.ExecutionEngine) -> None:

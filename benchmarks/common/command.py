@@ -15,7 +15,6 @@ from typing import Any, TypeVar, cast
 import click
 
 from wavefilt.benchmarks.common.tables import Report, Row, Sheet
-from wavefilt.errors import for_command
 
 Step = TypeVar("Step")
 Command = TypeVar("Command", bound=Callable[..., None])
@@ -56,7 +55,7 @@ class Results:
             try:
                 check_destination(path, overwrite=self.overwrite)
             except OSError as error:
-                raise click.UsageError(for_command(error)) from error
+                raise click.UsageError(str(error)) from error
 
     def keep(self, result: object) -> None:
         """Write the results so far, if there is a file.

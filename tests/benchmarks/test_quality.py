@@ -14,7 +14,6 @@ import wavefilt
 from tests.support.checkout import ROOT, needs
 from wavefilt.benchmarks.quality import harness, methods, records, tables
 from wavefilt.benchmarks.quality.__main__ import measured
-from wavefilt.benchmarks.quality.methods import Options
 from wavefilt.benchmarks.quality.records import Case, Record
 
 RNG = np.random.default_rng

@@ -13,7 +13,7 @@ from tests.support.simulation import outside
 from wavefilt.benchmarks import documents
 from wavefilt.benchmarks.common import environment
 from wavefilt.benchmarks.common.command import Results, with_results
-from wavefilt.cli.ske import command as ske
+from wavefilt.cli.ske import ske
 
 pytestmark = outside
 

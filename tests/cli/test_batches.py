@@ -54,9 +54,9 @@ def test_results_lie_in_the_folder_as_the_inputs_do(here, capsys, patterns, writ
 
 
 def test_patterns_leave_out_earlier_results_unless_they_name_them(here, capsys):
-    assert run(capsys, "denoise", "survey/a/*", "--sidecar", "-q") == (0, "", "")
+    assert run(capsys, "denoise", "survey/a/*", "-q") == (0, "", "")
     first = files("survey/a")
-    assert len(first) == 6
+    assert len(first) == 4
     assert run(capsys, "denoise", "survey/a/*")[0] == 2
     assert run(capsys, "denoise", "survey/**/*.npy", "--overwrite", "-q") == (0, "", "")
     assert files("survey/a") == first
@@ -109,8 +109,8 @@ def test_the_table_has_the_figures_of_the_files(here, capsys):
     sigma = sorted(found["sigma"][0] for found in facts if found["sigma"])
     assert len(sigma) == 4
     assert table["sigma, finest level"] == [f"{v:.3g}" for v in (sigma[0], (sigma[1] + sigma[2]) / 2, sigma[-1])]
-    removed = [100 * found["energy_removed"] for found in facts]
-    assert table["removed energy, %"] == [f"{v:.3g}" for v in (min(removed), np.median(removed), max(removed))]
+    removed = [100 * found["residual_energy"] for found in facts]
+    assert table["residual energy, %"] == [f"{v:.3g}" for v in (min(removed), np.median(removed), max(removed))]
     assert "5 files: 5 done (1 unchanged), 0 failed" in err
     verbose = run(capsys, "denoise", "survey/**/*.npy", "--out-dir", "out", "--overwrite", "-v")[2]
     assert all(verbose.count(f"survey/{name}.npy -> ") == 1 for name in ("a/1", "b/deep/3", "long"))

@@ -101,9 +101,30 @@ def test_help(command, capsys):
     code, out, _ = run(capsys, *command.split(), "--help")
     assert code == 0
     assert out.startswith(f"Usage: wavefilt {command}".rstrip())
+    assert len(re.findall(r"^  -", out, re.MULTILINE)) <= 13
+    if f"wavefilt {command} --help-all" in out:
+        code, everything, _ = run(capsys, *command.split(), "--help-all")
+        options = re.findall(r"^  -.*", everything, re.MULTILINE)
+        assert (code, f"all {len(options)} options" in out) == (0, True)
+        out = everything
     if "-o, --output" in out:
         assert "--overwrite" in out
     assert not re.search(r"--json [A-Z]", out)
+
+
+def test_convert_takes_both_forms(tmp_path, capsys):
+    targets = [tmp_path / "a.sgy", tmp_path / "b.sgy"]
+    assert run(capsys, "convert", RECORD, targets[0])[0] == run(capsys, "convert", RECORD, "-o", targets[1])[0] == 0
+    assert targets[0].read_bytes() == targets[1].read_bytes()
+
+
+def test_every_option_has_a_flag_in_messages():
+    from wavefilt.cli import as_flags, options
+
+    assert as_flags("`max_memory=5`, `two_dimensional` and `axes`, not `x`") == (
+        "--max-memory 5, --two-dimensional and --two-dimensional, not `x`"
+    )
+    assert {option.group for option in options.TABLE} == set(options.GROUPS)
 
 
 def test_results_as_text_as_json_and_in_a_file(tmp_path, capsys):

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import wavefilt
 from tests.support.checkout import SAMPLES, needs, run
 from tests.support.file_bytes import npy, npz, wave
 
@@ -135,7 +136,11 @@ USAGE = """
 2 sigma         denoise x.npy --sigma 1,2
 2 sigma         denoise x.npy --sigma -4
 2 65536         denoise x.npy --columns 1-99999999999
-2 denoize       denoize
+2 'denoise'     denoize
+2 'modwt'       denoise x.npy --transform swt
+2 'reflect'     denoise x.npy --mode mirror
+2 output        convert x.npy
+2 -o            convert x.npy y.sgy -o z.sgy
 2 argument      denoise
 # options that contradict each other or the data
 1 level         denoise x.npy -l 9
@@ -275,3 +280,13 @@ def test_usage(code, word, line, folder, monkeypatch, capsys):
 @needs("zarr")
 def test_a_folder_that_is_no_store(tmp_path, capsys):
     refused(capsys, ["denoise", tmp_path], 3, "folder")
+
+
+@pytest.mark.parametrize(("owner", "name", "code"), [(wavefilt, "read", 3), (wavefilt.Recording, "apply", 1)])
+def test_an_exception_of_another_library_is_one_sentence(folder, monkeypatch, capsys, owner, name, code):
+    def broken(*_, **__):
+        raise KeyError("mseed\nrecord")
+
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(owner, name, broken)
+    refused(capsys, ["denoise", "seismic.dat"], code, "seismic.dat: KeyError: 'mseed\\nrecord'")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 
@@ -10,8 +9,9 @@ import numpy as np
 import pytest
 
 import wavefilt
-from tests.support.checkout import ROOT
+from tests.support.checkout import ROOT, run
 from tests.support.file_bytes import segy_file
+from wavefilt.cli import streaming
 
 MIB = 1 << 20
 PEAK = """
@@ -82,42 +82,30 @@ def test_peak_memory(tmp_path, kind, shape, scope):
     assert 8 * MIB < measured(small, source, tmp_path / f"y.{kind}", "48MiB", "numba", scope) < 1.2 * 48 * MIB
 
 
-def _command_within(limit: int, *arguments: object) -> subprocess.CompletedProcess:
-    """Run the command in a process that has so many bytes of addresses."""
-    import resource
-
-    return subprocess.run(
-        [sys.executable, "-m", "wavefilt", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        timeout=300,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
-    )
-
-
-@linux
-@pytest.mark.parametrize("limit", [100, 200, 400, 550, 610, 700])
-def test_too_little_memory_is_an_error_of_one_line(tmp_path, limit, rng):
-    pytest.importorskip("numba")
-    np.save(tmp_path / "x.npy", rng.standard_normal((24, 20_000)).astype("f4"))
-    done = _command_within(limit * MIB, "denoise", tmp_path / "x.npy", "--backend", "numba")
-    result = tmp_path / "x.denoised.npy"
-    assert done.returncode == 1 - result.exists(), done.stderr
-    if done.returncode:
-        assert len(done.stderr.splitlines()) == 1
-        assert "not enough memory" in done.stderr
-    else:
-        assert np.load(result).shape == (24, 20_000)
-
-
-@linux
-def test_a_file_larger_than_memory_is_streamed_without_being_asked(tmp_path):
-    x = np.random.default_rng(1).standard_normal((10_000, 2000), dtype="f4")
+def test_a_file_larger_than_memory_is_streamed_automatically(tmp_path, monkeypatch, capsys, rng):
+    """The free memory is that of the system, or of its container."""
+    x = rng.standard_normal((100, 50_000)).astype("f4")
     np.save(tmp_path / "x.npy", x)
-    done = _command_within(600 * MIB, "denoise", tmp_path / "x.npy", "--backend", "pywavelets")
-    assert done.returncode == 0, done.stderr
-    assert re.search("larger than memory: streamed", done.stderr)
-    y = np.load(tmp_path / "x.denoised.npy", mmap_mode="r")
-    for some in (slice(0, 50), slice(-50, None)):
-        assert np.array_equal(y[some], wavefilt.denoise(x[some], backend="pywavelets"))
+    for kind, text in (("system", "MemAvailable: 60000 kB\n"), ("container", "MemAvailable: 900000000 kB\n")):
+        folder = tmp_path / kind
+        folder.mkdir()
+        (folder / "meminfo").write_text(f"MemTotal: 99 kB\n{text}")
+        if kind == "container":
+            (folder / "memory.stat").write_text(f"anon {40 * MIB}\nfile 5\n")
+            (folder / "memory.max").write_text(f"{100 * MIB}\n")
+        monkeypatch.setattr(streaming, "MEMINFO", folder / "meminfo")
+        monkeypatch.setattr(streaming, "CGROUP", folder)
+        code, _, err = run(capsys, "denoise", tmp_path / "x.npy", "--backend", "pywavelets", "--overwrite")
+        assert (code, "larger than memory: streamed" in err) == (0, True), err
+        assert np.array_equal(np.load(tmp_path / "x.denoised.npy"), wavefilt.denoise(x, backend="pywavelets"))
+
+
+def test_too_little_memory_is_an_error_of_one_line(tmp_path, monkeypatch, capsys):
+    def full(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr(wavefilt.recording.Recording, "apply", full)
+    np.save(tmp_path / "x.npy", np.ones((2, 500)))
+    code, _, err = run(capsys, "denoise", tmp_path / "x.npy")
+    assert (code, err.count("\n")) == (1, 1)
+    assert "not enough memory; use --max-memory SIZE" in err

@@ -62,7 +62,7 @@ def test_the_samples_of_denoising_in_memory(tmp_path, tiny, small, options):
     report, told = _compare(tmp_path, x, tiny(100), small, wavelet="haar", level=2, **options)
     assert report.passes == 1
     assert told[-1] == (2 * x.nbytes, 2 * x.nbytes)
-    assert np.isclose(report.energy_removed, np.sum((np.load(tmp_path / "y.npy") - x) ** 2) / np.sum(x**2))
+    assert np.isclose(report.residual_energy, np.sum((np.load(tmp_path / "y.npy") - x) ** 2) / np.sum(x**2))
     assert len(report.thresholds) == 2
 
 
@@ -76,13 +76,13 @@ def test_dead_traces_of_a_record_count_for_nothing(tmp_path, rng, tiny, small, r
     found = np.load(tmp_path / "y.npy")
     assert np.array_equal(found[dead], x[dead])
     assert np.array_equal(found[~dead], wavefilt.denoise(x[~dead], backend=small, **options))
-    assert np.isclose(report.energy_removed, np.sum((found - x) ** 2) / np.sum(x**2))
+    assert np.isclose(report.residual_energy, np.sum((found - x) ** 2) / np.sum(x**2))
     assert min(report.sigma) > 0.1
     assert told[-1] == (2 * x.nbytes, 2 * x.nbytes)
     x[~dead] = 1
     report, _ = _compare(tmp_path, x, tiny(size), small, **options)
     assert np.array_equal(np.load(tmp_path / "y.npy"), x)
-    assert (report.energy_removed, report.thresholds) == (0, [0, 0])
+    assert (report.residual_energy, report.thresholds) == (0, [0, 0])
 
 
 @inside

@@ -142,7 +142,7 @@ def test_levels_show_noise_and_thresholds(gather):
 def test_the_command_draws_what_is_asked_for_with_energies(tmp_path, capsys, monkeypatch, shot):
     figures = []
     monkeypatch.setattr(matplotlib.figure.Figure, "savefig", lambda figure, *_, **__: figures.append(figure))
-    line = "--panels before,levels --gain tpow:2 --clip 95 --display density --traces-by offset --sidecar"
+    line = "--panels before,levels --gain tpow:2 --clip 95 --display density --traces-by offset"
     options = ["-o", tmp_path / "out.dat", "--plot", tmp_path / "p.svg", *line.split()]
     assert run(capsys, "denoise", SAMPLES / "seismic.dat", *options)[0] == 0
     panels = panels_of(figures[0])

@@ -191,7 +191,7 @@ def test_published_figures_are_used_and_the_rest_is_from_the_h200(sheet):
         (lambda s: s.update(price=3), "price is unknown"),
         (lambda s: s.update(clock=2e9), "clock must have a value and a source"),
         (lambda s: s["clock"].update(value=0), "clock must be above 0"),
-        (lambda s: s.update(capability="8.4"), "8.4 is not one of 7.0"),
+        (lambda s: s.update(capability="8.4"), "capability='8.4'` is not one of 7.0"),
         (lambda s: s.update(format="data"), "not a calibration"),
     ],
 )

@@ -100,9 +100,9 @@ def test_violated_constraints_are_named(name, device, threads, needs):
     ("action", "words"),
     [
         (lambda: ske.Kernel(-1, 0), "computation=-1"),
-        (lambda: ske.computation({"ad": 2}), "instruction='ad' .* did you mean 'add'"),
+        (lambda: ske.computation({"ad": 2}), "instruction='ad'.* did you mean 'add'"),
         (lambda: ske.estimate(RESIZE, "GTX670", 32, 0), "blocks=0"),
-        (lambda: ske.estimate(RESIZE, "GTX670", 32, 1, hiding="prodct"), "hiding='prodct' .* mean 'product'"),
+        (lambda: ske.estimate(RESIZE, "GTX670", 32, 1, hiding="prodct"), "hiding='prodct'.* mean 'product'"),
         (lambda: ske.estimate(RESIZE, "GTX670", 32, 1, rw=1.1), r"rw=1\.1"),
         (lambda: ske.estimate(RESIZE, "GTX280", 32, 1), r"GTX280: .*\(L\)"),
         (lambda: ske.optimise(RESIZE, "GTX670", (0, 1)), "width=0"),

@@ -48,7 +48,7 @@ def test_the_driver_of_an_h200_reported_the_same_blocks():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("9.1", 32), "device='9.1' is not one of G80, .*; did you mean"),
+        (("9.1", 32), "`device='9.1'` is not one of G80, .*; did you mean"),
         (("9.0", 32.0), "threads=32.0"),
         (("9.0", 32, -1), "registers=-1"),
         (("9.0", 288, 224), "RegistersFilesInSM: 9 warps of 224 registers a thread, at most 8"),

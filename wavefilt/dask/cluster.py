@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from wavefilt.errors import OptionError, options
+from wavefilt.errors import OptionError
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -115,5 +115,5 @@ def _processes(scheduler: str) -> int:
         return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
     if not number.isdecimal() or int(number) < 1:
         allowed = " is neither local, local:N nor an address such as tcp://host:8786"
-        raise OptionError(options(scheduler=scheduler), allowed)
+        raise OptionError(f"`scheduler={scheduler!r}`{allowed}")
     return int(number)

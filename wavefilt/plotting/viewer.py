@@ -32,7 +32,7 @@ from wavefilt.engine import Outcome
 from wavefilt.errors import BackendUnavailable
 from wavefilt.options import Options, check_names
 from wavefilt.recording import Recording
-from wavefilt.report import energy_removed, transformed, unchanged
+from wavefilt.report import residual_energy, transformed, unchanged
 
 from .bokeh_figures import PALETTE, DetailFigures, SectionFigures
 from .controls import WIDE, BandPass, Controls, Look
@@ -75,7 +75,7 @@ class Result:
     def summary(self) -> str:
         """Return the method, the share of the residual in the energy, and the time, in a line."""
         before, outcome = self.traces.recording, self.outcome
-        share = 100 * energy_removed(before, self.after)
+        share = 100 * residual_energy(before, self.after)
         used = outcome.method.summary(outcome.level)
         note = "" if outcome.estimates else f"; {unchanged(outcome.method, min(transformed(before, outcome.method)))}"
         took = f"{1e3 * self.seconds:.0f} ms ({outcome.backend})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -20,18 +20,6 @@ LARGEST_INVERSE = 1e6
 """Upper limit of 1/|d| in units of 1/sigma, so that the inverses of zeros do not hide the others in a sum."""
 AT_ONCE = 1 << 16
 """Number of coefficients whose magnitudes are computed at once for counts."""
-
-
-class Wanted(NamedTuple):
-    """Statistics that a caller will need, so that a backend can compute them during the transform."""
-
-    medians: tuple[int, ...]
-    """Bands whose medians are needed, counted from 1."""
-    mean_squares: bool
-    """Whether the mean squares of these bands, which then are all bands, are needed too."""
-
-
-NOTHING = Wanted((), False)
 
 
 class Statistics(Protocol):

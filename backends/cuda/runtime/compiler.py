@@ -1,6 +1,8 @@
 """The adapter of numba-cuda: how kernels are compiled, linked for a GPU, and kept on disk.
 
-No other module uses private interfaces of numba-cuda. Those used here are checked when this is imported (`_probe`):
+No other module uses private interfaces of numba-cuda, except for names that are stable but not documented: device
+arrays, `MemoryPointer` and `CudaAPIError` of `numba.cuda.cudadrv` (`target`, `graph`), and `cgutils`, `types` and
+`intrinsic` (`wide`, `sections.columns`). Interfaces used here are checked when this is imported (`_probe`):
 
 * `CUDADispatcher` (`compile`, `overloads`, `add_overload`, `targetoptions`, `typeof_pyval`), to compile and
   launch kernels that come from the cache on disk, and to note launches without making them
@@ -19,6 +21,7 @@ from __future__ import annotations
 
 import atexit
 import hashlib
+import logging
 import pickle
 import re
 import sys
@@ -31,7 +34,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from wavefilt import stages
 from wavefilt._version import __version__
 from wavefilt.backends import kernel_files
 from wavefilt.errors import BackendUnavailable
@@ -44,6 +46,7 @@ from .target import SIMULATED, cuda
 if TYPE_CHECKING:
     from numba.types import Type
 
+logger = logging.getLogger(__name__)
 Types: TypeAlias = "tuple[Type, ...]"
 Launch: TypeAlias = "tuple[Any, Types]"
 """The dispatcher of a kernel, and the types of the arguments."""
@@ -202,9 +205,9 @@ if not SIMULATED:
             types = tuple(getattr(signature, "args", signature))
             with global_compiler_lock:
                 if not self.ready(types):
-                    with stages.stage(stages.COMPILING):
-                        code = self.code(types)
-                        self.keep(types, code, self.machine_code(code))
+                    logger.info("compiling kernels")
+                    code = self.code(types)
+                    self.keep(types, code, self.machine_code(code))
             return self._dispatcher.overloads[types]
 
         def ready(self, types: Types) -> bool:
@@ -284,7 +287,8 @@ def together(launches: Sequence[Launch]) -> None:
         missing = [(kernel, types) for kernel, types in launches if not kernel.compile.ready(types)]
         if not missing:
             return
-        with stages.stage(stages.COMPILING), ThreadPoolExecutor(min(available_cpus(), len(missing))) as threads:
+        logger.info("compiling kernels")
+        with ThreadPoolExecutor(min(available_cpus(), len(missing))) as threads:
             begun = []
             for kernel, types in missing:
                 code, library = kernel.compile.code(types), None

@@ -44,7 +44,7 @@ TOUCHING = min(8, available_cpus())
 """Threads that make the pages of a result while others stage."""
 SEVERAL = 8 << 20
 """Bytes of spare results that are made together."""
-PAGE, HUGE = staging.PAGE, 2 << 20
+PAGE, HUGE = 4 << 10, 2 << 20
 """Bytes of a page of memory, and of a huge one: results that fill whole huge pages take a tenth of the faults."""
 
 
@@ -67,6 +67,11 @@ class Ring:
         self._threads = threads
         self._lock = threading.Lock()
         self._lanes: dict[int, list[_Lane]] = {}  # by context
+
+    def prepare(self) -> None:
+        """Begin to load what copies need, while kernels are compiled."""
+        if not SIMULATED:
+            staging.prepare()
 
     def upload(self, host: Array, device: DeviceArray, stream: Stream, touch: Array | None = None) -> None:
         """Copy a contiguous host array into a flat device array, on ``stream``; the host array is free afterwards.

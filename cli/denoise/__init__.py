@@ -1,5 +1,0 @@
-"""`wavefilt denoise`."""
-
-from wavefilt.cli.denoise.main import command
-
-__all__ = ["command"]
