@@ -53,8 +53,8 @@ def compare(source: str, rules: tuple[Any, ...], transforms: tuple[str, ...], pl
 
     The gain is the reduction of the error in dB. For the estimate, noise with the spectrum of the noise in the file is
     added and the denoised result is examined. The noise is best taken from --noise-window. The three best methods are
-    tested as by --report, and a harmful one is not recommended. Rules that the estimate cannot distinguish are marked with =. Nothing is written
-    except --plot.
+    tested as by --report, and a harmful one is not recommended. Rules that the estimate cannot distinguish are marked
+    with =. Nothing is written except --plot.
     """
     common, layout = _common(parsed)
     with usage_errors():
