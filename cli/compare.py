@@ -67,7 +67,7 @@ def compare(source: str, rules: tuple[Any, ...], transforms: tuple[str, ...], pl
             checked = common | {"rule": rule, "transform": transform, "sigma": "level"}
             if rule is None:  # any rule that goes with it will do
                 checked["shrink"] = None
-            Options(**checked, dimensions=2 if parsed["two_dimensional"] else 1)
+            Options(**checked, ndim=2 if parsed["two_dimensional"] else 1)
     from wavefilt.advice import compare
 
     with run_errors(source):
@@ -121,7 +121,7 @@ def _common(parsed: dict[str, Any]) -> tuple[dict[str, Any], Layout]:
         check_name(parsed["backend"])
         given = {name: parsed[name] for name in OPTION_NAMES if name in parsed}
         common = {name: value for name, value in given.items() if value not in (None, DEFAULTS[name])}
-        noise = noise_of(parsed, Options(sigma=parsed["sigma"], dimensions=2 if parsed["two_dimensional"] else 1))
+        noise = noise_of(parsed, Options(sigma=parsed["sigma"], ndim=2 if parsed["two_dimensional"] else 1))
         return common | ({} if noise is None else {"sigma": noise}), layout_of(parsed)
 
 

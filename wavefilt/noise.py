@@ -338,7 +338,7 @@ def _responses(options: Options, level: int) -> tuple[Floats, Floats]:
     cycles = np.unique(np.concatenate([[0], octaves, np.arange(samples // 128, samples // 2, samples // 128)]))
     phases = 2 * np.pi * cycles[:, None] * np.arange(samples) / samples
     waves = np.concatenate([np.cos(phases), np.sin(phases)])
-    if options.dimensions == 2:
+    if options.ndim == 2:
         waves = waves[:, None] * np.random.default_rng(0).standard_normal((max(32, 2 << levels), 1))
     pyramid = registry.get("pywavelets").decompose(waves, options.analysis(level))
     bands = pyramid.coefficients[: None if options.shrinks_approximation else 0 : -1]
@@ -538,7 +538,7 @@ def estimate_sigma(
     check_names(options, "by_band", "axis", "axes")
     taken = traces_of(x, options.get("sigma", "level"), axis, axes).checked()
     plain: Keywords = {**options, "sigma": "level"}
-    method = Options(wavelet, **plain, dimensions=1 if taken.dimensions == 1 else 2)
+    method = Options(wavelet, **plain, ndim=1 if taken.ndim == 1 else 2)
     found: list[tuple[Mask, Floats]] = []
     for sigma in dict.fromkeys(taken.sigmas):
         own = np.array([each == sigma for each in taken.sigmas])
@@ -547,7 +547,7 @@ def estimate_sigma(
     noise = np.full((bands, len(taken.rows)), np.nan)
     for own, numbers in found:
         noise[: len(numbers), own] = numbers[:bands]
-    noise = noise.reshape(bands, *taken.shape[: len(taken.shape) - (taken.dimensions - 1)])
+    noise = noise.reshape(bands, *taken.shape[: len(taken.shape) - (taken.ndim - 1)])
     return noise if by_band else np.asarray(noise[0])
 
 

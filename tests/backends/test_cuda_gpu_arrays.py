@@ -35,8 +35,8 @@ CASES = {
     "js": ((3, 30_000), {"rule": "js"}),
     "js, modwt": ((2, 5000), {"rule": "js", "transform": "modwt", "level": 4}),
     "line": ((5, 4001), {"detrend": "line", "rule": "universal"}),
-    "panels": ((3, 90, 130), {"dimensions": 2, "wavelet": "db4"}),
-    "panel": ((1, 1000, 1001), {"dimensions": 2, "wavelet": "db4", "rule": "universal", "sigma": "global"}),
+    "panels": ((3, 90, 130), {"ndim": 2, "wavelet": "db4"}),
+    "panel": ((1, 1000, 1001), {"ndim": 2, "wavelet": "db4", "rule": "universal", "sigma": "global"}),
 }
 
 
