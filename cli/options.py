@@ -383,9 +383,7 @@ class Request:
     @classmethod
     def of(cls, parsed: dict[str, Any]) -> Request:
         """Return the request for parsed options. Raises UsageError for invalid or contradicting options."""
-        options = Options(
-            **{name: parsed[name] for name in OPTION_NAMES}, dimensions=2 if parsed["two_dimensional"] else 1
-        )
+        options = Options(**{name: parsed[name] for name in OPTION_NAMES}, ndim=2 if parsed["two_dimensional"] else 1)
         request = cls(
             options=options,
             layout=layout_of(parsed),
@@ -414,7 +412,7 @@ def noise_of(parsed: dict[str, Any], options: Options) -> NoiseForm | None:
     if not given:
         return None
     name, value = given[0], parsed[given[0]]
-    if options.dimensions == 2:
+    if options.ndim == 2:
         raise click.UsageError(f"{FLAGS[name]} is for traces, not for --two-dimensional; leave one out")
     if options.sigma != "level" or len(given) > 1:
         raise click.UsageError(f"{FLAGS[name]} and {FLAGS[[*given, 'sigma'][1]]} both define the noise: give one")

@@ -142,6 +142,6 @@ def _compile_for_gpu(calls: list[dict[str, Any]], dtypes: tuple[str, ...], advan
     """Compile the kernels of calls in several processes; if that fails, the calls compile them."""
     from wavefilt.backends.cuda import warming
 
-    methods = [{"dimensions": 2} if "axes" in options else options for options in calls]
+    methods = [{"ndim": 2} if "axes" in options else options for options in calls]
     with suppress(RuntimeError, OSError):
         warming.warm_up(methods, list(dtypes), advance=lambda: advance(0))

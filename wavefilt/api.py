@@ -223,8 +223,8 @@ def denoise(
         backend = registry.get("cuda", devices=devices)
     if axes is not None and axis != -1:
         raise ValueError(f"`axis={axis}` and `axes={axes}` both name what to transform: give one")
-    dimensions: Literal[1, 2] = 1 if axes is None else 2
-    given = wavelet, level, mode, rule, shrink, sigma, scope, keep, transform, spins, dimensions, detrend, blend, basis
+    ndim: Literal[1, 2] = 1 if axes is None else 2
+    given = wavelet, level, mode, rule, shrink, sigma, scope, keep, transform, spins, ndim, detrend, blend, basis
     if PLAIN.issuperset(map(type, given)):
         meant = RULES.get(rule), TRANSFORMS.get(transform)  # type: ignore[arg-type]  # a name may be registered again
         options = _options(meant, *given)  # type: ignore[arg-type]
@@ -244,7 +244,7 @@ def denoise(
         taken = arrays.take(x, *along)
     into = None if out is None else taken.rows_of(out)
     outcome = run(taken.rows, options, backend, out=into, samples_only=True)
-    if dimensions == 2 and options.level is None and outcome.level == 0 and taken.rows.size:
+    if ndim == 2 and options.level is None and outcome.level == 0 and taken.rows.size:
         size, name = min(taken.rows.shape[1:]), options.filters.name
         few = f"{size} samples along an axis are too few for one level of {name} in two dimensions"
         others = with_levels(size, options.filters) or "no wavelet has a level"
@@ -281,7 +281,7 @@ def run(
     The shape of ``x`` is (traces, samples), with options for sections (sections, rows, columns) or (rows, columns).
     ``report``, ``out`` and ``samples_only`` are those of `wavefilt.engine.denoise`.
     """
-    rows = x[None] if x.ndim == options.dimensions else x
+    rows = x[None] if x.ndim == options.ndim else x
     level = options.level_for(*rows.shape[1:])
     how = arrays.dtype_name(x.dtype), rows.shape, options.analysis(level)
     chosen = registry.choose(backend, *how, denoising=True, on_host=options.host_only)
@@ -333,7 +333,7 @@ def _list_on_gpus(
     """Denoise a list of arrays on GPUs, at the same time if they are on several; return a list."""
     if not all(map(arrays.on_gpu, parts)):
         raise TypeError("x is a list of arrays on GPUs and in host memory: denoise them one after the other")
-    if options.dimensions == 2:
+    if options.ndim == 2:
         raise ValueError("a list of arrays on GPUs is not denoised in two dimensions; denoise one after the other")
     if out is not None:
         raise TypeError("`out` is for one array, and x is a list of arrays on GPUs")

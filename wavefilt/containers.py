@@ -61,7 +61,7 @@ class Container:
     file: tuple[str, ...] = ()
 
     @property
-    def dimensions(self) -> int:
+    def ndim(self) -> int:
         """1 for traces, 2 for sections."""
         return self.rows.ndim - 1
 
@@ -99,7 +99,7 @@ class Container:
     def python(self, options: Mapping[str, Any]) -> str:
         """Return the call that denoises with these options, by default as a section if `rows` are sections."""
         options = dict(options)
-        section = bool(options.pop("two_dimensional", self.dimensions == 2))
+        section = bool(options.pop("two_dimensional", self.ndim == 2))
         if self.counted and self.interval and "sigma" in options:
             options["sigma"] = self.recording.clock(0).in_samples(options["sigma"])
         words = [*self.arguments, to_call(options), self.words[section]]

@@ -499,7 +499,7 @@ def denoise(
     ``out`` is memory of the shape and dtype of ``x``, and not overlapping it, for the result, which may be elsewhere
     all the same.
     """
-    if options.dimensions == 1 and options.scope == "record" and x.size:
+    if options.ndim == 1 and options.scope == "record" and x.size:
         dead = constant(x, gaps=True)
         if dead.any():
             return _without_dead(x, dead, options, backend, level, report)
@@ -569,7 +569,7 @@ def _by_steps(
     else:
         peak = backend.peak(x)
     finite = not x.size or math.isfinite(peak)
-    live = chunks.live_samples(x, finite) if options.dimensions == 2 and x.size else None
+    live = chunks.live_samples(x, finite) if options.ndim == 2 and x.size else None
     found = chunks.whole(x) if finite or live is not None else chunks.segments(x)
     check_size(x, peak, level, options)
     if live is not None:

@@ -127,9 +127,9 @@ def estimates(x: Array, sigma: NoiseForm | Sequence[NoiseForm] = "level") -> tup
     """Return the noise models that have to agree on a conclusion, the most plausible one first.
 
     A declared standard deviation stands alone. A declared window, and ``"global"`` (white noise), are accompanied by
-    the median of the whole trace. Without a declaration these are the window that is found, the median, and the window
-    with a flat spectrum at the frequencies that it does not resolve. If no window is found, they are the extrapolated
-    spectrum and the median.
+    the median of the whole trace. Without a declaration these are the window that is found, the median, the window with
+    a flat spectrum at the frequencies that it does not resolve, and the extrapolated spectrum. If no window is found,
+    they are the extrapolated spectrum and the median.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def estimates(x: Array, sigma: NoiseForm | Sequence[NoiseForm] = "level") -> tup
         source = f"quiet window found from sample {window.start} to {window.stop}"
         windows = [("window", window.start, window.stop)] * len(x)
         found, flat = (NoiseModel.estimated(kind, source, x, windows) for kind in ("found", "flat"))
-        return found, median, flat
+        return found, median, flat, NoiseModel.undeclared("extrapolated", x)
     return NoiseModel.undeclared("extrapolated", x), median
 
 
@@ -164,7 +164,7 @@ def for_ranking(x: Array, sigma: NoiseForm | Sequence[NoiseForm] = "level") -> N
     first, *others = estimates(x, sigma)
     if first.kind != "found":
         return first
-    median, flat = others
+    median, flat, _ = others
     live = first.variance > 0
     sustained = live.any() and np.median(median.variance[live] / first.variance[live]) > SUSTAINED
     return flat if sustained else median
@@ -338,7 +338,7 @@ def _responses(options: Options, level: int) -> tuple[Floats, Floats]:
     cycles = np.unique(np.concatenate([[0], octaves, np.arange(samples // 128, samples // 2, samples // 128)]))
     phases = 2 * np.pi * cycles[:, None] * np.arange(samples) / samples
     waves = np.concatenate([np.cos(phases), np.sin(phases)])
-    if options.dimensions == 2:
+    if options.ndim == 2:
         waves = waves[:, None] * np.random.default_rng(0).standard_normal((max(32, 2 << levels), 1))
     pyramid = registry.get("pywavelets").decompose(waves, options.analysis(level))
     bands = pyramid.coefficients[: None if options.shrinks_approximation else 0 : -1]
@@ -538,7 +538,7 @@ def estimate_sigma(
     check_names(options, "by_band", "axis", "axes")
     taken = traces_of(x, options.get("sigma", "level"), axis, axes).checked()
     plain: Keywords = {**options, "sigma": "level"}
-    method = Options(wavelet, **plain, dimensions=1 if taken.dimensions == 1 else 2)
+    method = Options(wavelet, **plain, ndim=1 if taken.ndim == 1 else 2)
     found: list[tuple[Mask, Floats]] = []
     for sigma in dict.fromkeys(taken.sigmas):
         own = np.array([each == sigma for each in taken.sigmas])
@@ -547,7 +547,7 @@ def estimate_sigma(
     noise = np.full((bands, len(taken.rows)), np.nan)
     for own, numbers in found:
         noise[: len(numbers), own] = numbers[:bands]
-    noise = noise.reshape(bands, *taken.shape[: len(taken.shape) - (taken.dimensions - 1)])
+    noise = noise.reshape(bands, *taken.shape[: len(taken.shape) - (taken.ndim - 1)])
     return noise if by_band else np.asarray(noise[0])
 
 

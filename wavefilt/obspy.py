@@ -74,7 +74,7 @@ def denoise(
     plain: Keywords = {**options, "sigma": "level"}
     check_names(options, "return_residual", "two_dimensional")
     registry.check_name(backend)
-    chosen = Options(wavelet, **plain, dimensions=2 if two_dimensional else 1)
+    chosen = Options(wavelet, **plain, ndim=2 if two_dimensional else 1)
     traces = [data] if isinstance(data, Trace) else list(data)
     taken, denoised, residuals, lines = dict[int, Traces](), dict[int, Array](), dict[int, Array](), dict[int, str]()
     for i, trace in enumerate(traces):
@@ -172,7 +172,7 @@ def _batches(
     taken: dict[int, Traces], method: Options, traces: Sequence[Trace], sigmas: dict[int, NoiseForm]
 ) -> list[list[int]]:
     """Return the traces that are denoised together: all of a section or record, else those of one length and noise."""
-    if method.dimensions == 2:
+    if method.ndim == 2:
         return [list(taken)] if taken else []
     if method.scope == "record":
         rates = sorted({traces[i].stats.sampling_rate for i in taken})

@@ -329,7 +329,7 @@ class Options:
     keep: int = 0
     transform: Transform = "dwt"  # type: ignore[assignment]
     spins: int = 1
-    dimensions: Literal[1, 2] = 1
+    ndim: Literal[1, 2] = 1
     detrend: Detrend | None = None
     blend: float = 0.0
     basis: Basis | None = None
@@ -352,14 +352,14 @@ class Options:
             keep: int = 0,
             transform: Transform | str = "dwt",
             spins: int = 1,
-            dimensions: Literal[1, 2] = 1,
+            ndim: Literal[1, 2] = 1,
             detrend: Detrend | None = None,
             blend: float = 0.0,
             basis: Basis | None = None,
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "transform", transforms.find(self.transform, self.dimensions, self.basis))
+        object.__setattr__(self, "transform", transforms.find(self.transform, self.ndim, self.basis))
         if self.wavelet is None:
             object.__setattr__(self, "wavelet", self.transform.default_wavelet)
         assert self.wavelet is not None
@@ -409,14 +409,14 @@ class Options:
         wavelet: WaveletLike | None,
         keywords: Keywords,
         *others: str,
-        dimensions: Literal[1, 2] = 1,
+        ndim: Literal[1, 2] = 1,
     ) -> Options:
         """Return the options for keyword arguments of `denoise`; ``others`` are more names that the caller accepts.
 
         Raises OptionError for an unknown name, with the known ones, and as the class does.
         """
         check_names(keywords, *others)
-        return cls(wavelet, **keywords, dimensions=dimensions)
+        return cls(wavelet, **keywords, ndim=ndim)
 
     @cached_property
     def on_host(self) -> bool:
@@ -428,12 +428,12 @@ class Options:
         """Whether only backends in host memory do it at all."""
         name, rule = self.transform.name, self.rule
         on_device = name not in ("modwt2", "wp") and (rule.together is None or (rule.local and name != "dwt2"))
-        return self.noise.changing or not on_device or (self.dimensions == 2 and self.spins > 1)
+        return self.noise.changing or not on_device or (self.ndim == 2 and self.spins > 1)
 
     @cached_property
     def shrinks_approximation(self) -> bool:
         """Whether the approximation is a band as well, with noise and a threshold, the last."""
-        return self.rule.local and self.dimensions == 1
+        return self.rule.local and self.ndim == 1
 
     @cached_property
     def known(self) -> bool:
@@ -469,7 +469,7 @@ class Options:
         read backwards. The first 2^(i+j) pairs are then all different in their phases at level i of one axis and level
         j of the other, and there are 4^level.
         """
-        if self.dimensions == 1:
+        if self.ndim == 1:
             return [(shift,) for shift in self.shifts(level)]
         period = 1 << level
         step = int(GOLDEN * period) | 1
@@ -528,7 +528,7 @@ class Options:
         if self.level is None and self.transform.has_levels:
             level = min(level, self.rule.auto_level)
         if level > deepest:
-            size = "samples" if self.dimensions == 1 else "traces or samples"
+            size = "samples" if self.ndim == 1 else "traces or samples"
             filters = f"{self.filters.name} ({self.filters.dec_len} taps)"
             limit = f"is above the maximum of {deepest} for {samples} {size} and {filters}"
             others = with_levels(samples, self.filters, deepest)
@@ -633,7 +633,7 @@ class Options:
         For example ``wavefilt 0.2.0: denoise(keep=0, level=5, ...)``; ``level`` is the number of levels that was used,
         ``more`` are further options of the caller.
         """
-        used = {name: vars(self)[name] for name in DEFAULTS if name not in ("wavelet", "dimensions")} | more
+        used = {name: vars(self)[name] for name in DEFAULTS if name not in ("wavelet", "ndim")} | more
         used |= {"wavelet": self.filters.name, "level": level if self.transform.has_levels else None}
         if not self.rule.own_function:
             used["shrink"] = self.shrink_word
@@ -659,7 +659,7 @@ DEFAULTS["rule"] = None
 
 def check_names(keywords: Mapping[str, object], *others: str) -> None:
     """Raise OptionError for a keyword that is neither an option of `denoise` nor one of ``others``."""
-    known = [name for name in DEFAULTS if name not in ("wavelet", "dimensions")]
+    known = [name for name in DEFAULTS if name not in ("wavelet", "ndim")]
     for name in keywords:
         check("option", name, [*known, "backend", *others])
 

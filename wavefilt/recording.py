@@ -197,7 +197,7 @@ class Recording(io.Contents):
         check_names(options, "two_dimensional")
         registry.check_name(backend)
         others: Keywords = {**options, "sigma": "level"}
-        chosen = Options(wavelet, **others, dimensions=2 if two_dimensional else 1)
+        chosen = Options(wavelet, **others, ndim=2 if two_dimensional else 1)
         return self.apply(chosen, backend, sigma=options.get("sigma", "level"))
 
     def apply(
@@ -224,7 +224,7 @@ class Recording(io.Contents):
     def check(self, options: Options) -> None:
         """Raise ValueError for a section of traces of several lengths."""
         lengths = {len(trace) for trace in self.traces}
-        if options.dimensions == 2 and len(lengths) > 1:
+        if options.ndim == 2 and len(lengths) > 1:
             sizes = f"not of {min(lengths)} to {max(lengths)} samples"
             raise OptionError(f"{self.source}: `two_dimensional` needs traces of one length, {sizes}")
 

@@ -142,7 +142,7 @@ def describe(before: Recording, after: Recording, seconds: float) -> Facts:
 def transformed(recording: Recording, method: Options) -> tuple[int, ...]:
     """Return the shape of the largest array that is transformed at once: the longest trace, or the section."""
     longest = max(len(trace) for trace in recording.traces)
-    return (len(recording.traces), longest) if method.dimensions == 2 else (longest,)
+    return (len(recording.traces), longest) if method.ndim == 2 else (longest,)
 
 
 def unchanged(method: Options, samples: int) -> str:
@@ -150,7 +150,7 @@ def unchanged(method: Options, samples: int) -> str:
     if method.level == 0:
         return "unchanged: no levels were asked for"
     name, others = method.filters.name, with_levels(samples, method.filters)
-    if method.dimensions == 2:
+    if method.ndim == 2:
         few = f"too few traces or samples for one level of {name} along both axes"
     else:
         few = "no trace is long enough for one level"
@@ -171,7 +171,7 @@ def resolved(method: Options, level: int) -> Facts:
         "keep": method.keep,
         "transform": method.transform.word,
         "spins": method.spins,
-        **({"ndim": 2} if method.dimensions == 2 else {}),
+        **({"ndim": 2} if method.ndim == 2 else {}),
         **({"detrend": method.trend} if method.trend else {}),
         **({"blend": method.blend} if method.blend else {}),
         **({"basis": method.basis} if method.basis else {}),
@@ -215,7 +215,7 @@ def examine(recording: Recording) -> Facts:
 
 def _spread(name: str, suffix: str, recording: Recording, outcome: Outcome, of: Callable[[Estimate], Floats]) -> Facts:
     """Return the median and the 10th and 90th percentile of each level over its live traces, finest level first."""
-    live = recording.live if recording.live.any() and outcome.method.dimensions == 1 else np.ones_like(recording.live)
+    live = recording.live if recording.live.any() and outcome.method.ndim == 1 else np.ones_like(recording.live)
     found = [of(estimate)[:, live[estimate.segments.rows]] for estimate in outcome.estimates]
     depth = max(map(len, found), default=0)
     levels = [np.concatenate([rows[i] for rows in found if len(rows) > i]) for i in range(depth)]

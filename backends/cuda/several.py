@@ -116,7 +116,7 @@ class Several(Cuda):
         out: Samples | None = None,
         wait: bool = True,
     ) -> Denoised:
-        if method.dimensions == 2:
+        if method.ndim == 2:
             return super().denoise(x, method, level, report, out, wait)
         if interop.on_device(x):
             member = self._home(x)
@@ -168,7 +168,7 @@ class Several(Cuda):
         return joined([future.result() for future in futures], out, report)
 
     def at_once(self, x: Samples, method: Options, axes: tuple[int, ...], wait: bool) -> Samples | None:
-        if method.dimensions == 2:
+        if method.ndim == 2:
             return super().at_once(x, method, axes, wait)
         with interop.on_device_of(x):
             return self._home(x).backend.at_once(x, method, axes, wait)

@@ -30,7 +30,7 @@ def warm_up(
     for options in methods:
         method = Options(**options)
         for dtype in dtypes:
-            for shape in SHAPES[method.dimensions]:
+            for shape in SHAPES[method.ndim]:
                 backend.denoise(np.zeros(shape, dtype), method, method.level_for(*shape[1:]))
                 advance()
     backend.clear()

@@ -23,9 +23,9 @@ METHODS = {
     "one block": {"rule": "universal", "sigma": "global"},
     "modwt": {"transform": "modwt", "wavelet": "db4", "level": 4},
     "js": {"rule": "js", "level": 6},
-    "section": {"dimensions": 2, "wavelet": "db4", "rule": "universal"},
+    "section": {"ndim": 2, "wavelet": "db4", "rule": "universal"},
     "dual tree": {"transform": "dtcwt", "rule": "js"},
-    "dual tree of sections": {"transform": "dtcwt", "rule": "js", "dimensions": 2},
+    "dual tree of sections": {"transform": "dtcwt", "rule": "js", "ndim": 2},
     "empirical Bayes": {"rule": "ebayes", "scope": "record"},
 }
 HOPPER = (9, 0, "a")
@@ -47,7 +47,7 @@ FAMILIES = """
 import json
 from tests.support import rehearsal
 options = {"wavelet": "haar", "level": 1, "rule": 0.5}
-methods = [options, {**options, "transform": "modwt"}, {**options, "dimensions": 2}]
+methods = [options, {**options, "transform": "modwt"}, {**options, "ndim": 2}]
 methods.append({**options, "wavelet": "legall,qshift_06", "transform": "dtcwt"})
 rehearsal.SHAPES.update({1: [(1, (1 << 16,))], 2: [(1, (64, 64))]})
 launches = rehearsal.needed(json.dumps(methods), ["float32"], (9, 0))

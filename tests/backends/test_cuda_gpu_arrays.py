@@ -35,8 +35,8 @@ CASES = {
     "js": ((3, 30_000), {"rule": "js"}),
     "js, modwt": ((2, 5000), {"rule": "js", "transform": "modwt", "level": 4}),
     "line": ((5, 4001), {"detrend": "line", "rule": "universal"}),
-    "panels": ((3, 90, 130), {"dimensions": 2, "wavelet": "db4"}),
-    "panel": ((1, 1000, 1001), {"dimensions": 2, "wavelet": "db4", "rule": "universal", "sigma": "global"}),
+    "panels": ((3, 90, 130), {"ndim": 2, "wavelet": "db4"}),
+    "panel": ((1, 1000, 1001), {"ndim": 2, "wavelet": "db4", "rule": "universal", "sigma": "global"}),
 }
 
 
@@ -194,7 +194,7 @@ def test_a_stream_that_the_caller_captures(ordinary, name):
     x = cupy.asarray(samples[0])
     with cupy.cuda.Stream(non_blocking=True) as stream:
         stream.begin_capture()
-        with pytest.raises(RuntimeError, match="before a denoise can be captured"):
+        with pytest.raises(RuntimeError, match="before a call can be captured"):
             backend.denoise(x, method, level, wait=False)
         stream.end_capture()
         for _ in range(2):

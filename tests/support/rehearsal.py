@@ -111,7 +111,7 @@ def needed(methods: str, dtypes: Sequence[str], capability: tuple[int, int], **o
     for own in json.loads(methods):
         method = Options(**own)
         for dtype in dtypes:
-            for rows, size in SHAPES[method.dimensions]:
+            for rows, size in SHAPES[method.ndim]:
                 _rehearse(method, dtype, rows, size, KernelOptions(**options))
     return sorted(launches, key=lambda launch: -len(launch[1]))
 

@@ -219,7 +219,7 @@ class Contest:
     def candidates(self, transforms: Sequence[str] = ("dwt",)) -> list[dict[str, Any]]:
         """Return all rules with each of the transforms, and for sections "fk" and "dtcwt" with their own rule."""
         found = combined(transforms, list(RULES))
-        if self.whole.dimensions == 2:
+        if self.whole.ndim == 2:
             found += [{"transform": transform} for transform in ("fk", "dtcwt") if transform not in transforms]
         return found
 
@@ -381,7 +381,7 @@ def words(options: Mapping[str, Any]) -> str:
 def part_of(taken: Container, most: int) -> Container:
     """Return evenly spread live traces, or neighbouring traces of sections, with at most this number of samples."""
     rows, live = taken.rows, np.asarray(taken.live.reshape(taken.rows.shape[:-1]))
-    if taken.dimensions == 2:
+    if taken.ndim == 2:
         height = max(most // rows.shape[-1], min(rows.shape[1], 64))
         start = max(rows.shape[1] - height, 0) // 2
         rows = rows[:, start : start + height]

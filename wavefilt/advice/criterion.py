@@ -123,7 +123,7 @@ class Criterion:
         """Return the mean result of the best of `PILOTS` for each trace."""
         risks, outputs = [], []
         for options in PILOTS:
-            if self.taken.dimensions == 2 and "transform" in options:
+            if self.taken.ndim == 2 and "transform" in options:
                 continue
             (method, *_) = methods_of({**options, "level": None}, self.taken).values()
             deepest = method.deepest(*self.taken.rows.shape[1:])
@@ -160,11 +160,11 @@ class Criterion:
 
     def leakages(self, methods: Methods, y: Array) -> tuple[leakage.Leakage, ...]:
         """Return the effect of a method with the result ``y`` (traces, samples), of sections on the first one."""
-        taken, count = self.taken, self.taken.rows.shape[1] if self.taken.dimensions == 2 else len(self.taken.rows)
+        taken, count = self.taken, self.taken.rows.shape[1] if self.taken.ndim == 2 else len(self.taken.rows)
 
         def again(rows: Floats, traces: Array) -> Floats:
             own = rows.astype(taken.rows.dtype)
-            if taken.dimensions == 2:
+            if taken.ndim == 2:
                 return np.asarray(denoised(own[None], methods, taken.sigmas[:1], self.backend)[0], np.float64)
             sigmas = tuple(taken.sigmas[i] for i in traces)
             return np.asarray(denoised(own, methods, sigmas, self.backend), np.float64)
@@ -183,9 +183,9 @@ def methods_of(options: Mapping[str, Any], taken: Container, own: NoiseForm | No
 
     Raises ValueError for options that cannot be combined.
     """
-    dimensions: Literal[1, 2] = 1 if taken.dimensions == 1 else 2
+    ndim: Literal[1, 2] = 1 if taken.ndim == 1 else 2
     return {
-        sigma: Options(**{**options, "sigma": sigma if own is None else own}, dimensions=dimensions)
+        sigma: Options(**{**options, "sigma": sigma if own is None else own}, ndim=ndim)
         for sigma in dict.fromkeys(taken.sigmas)
     }
 

@@ -352,7 +352,7 @@ class TrustReport:
 def call_in_python(source: str, options: Options) -> str:
     """Return a line of Python that denoises a file with these options."""
     given = {each.name: getattr(options, each.name) for each in fields(Options) if each.init}
-    section = given.pop("dimensions") == 2
+    section = given.pop("ndim") == 2
     given |= {"rule": options.rule.option, "transform": options.transform.word, "two_dimensional": section}
     return f"wavefilt.read({source!r}).denoise({to_call(given)})"
 

@@ -88,7 +88,7 @@ def denoise(
         raise TypeError(f"a dask array is needed, not {type(array).__name__}: dask.array.from_array(x, chunks=...)")
     if "return_residual" in options:
         raise ValueError("`return_residual` is no option for dask arrays: the residual is array - denoised")
-    checked = Options.of(wavelet, options, "axis", "axes", dimensions=1 if axes is None else 2)
+    checked = Options.of(wavelet, options, "axis", "axes", ndim=1 if axes is None else 2)
     if axes is not None and (axis != -1 or np.ndim(axes) != 1 or len(axes) != 2):
         raise ValueError(f"`axes={axes!r}` must be a pair of axes, instead of `axis={axis}`")
     along: tuple[int, ...] = (axis,) if axes is None else tuple(axes)

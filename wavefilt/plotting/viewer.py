@@ -105,7 +105,7 @@ def denoise(traces: Container, options: Mapping[str, Any], backend: str | Backen
     check_names(given, "wavelet", "two_dimensional")
     check_name(backend)
     plain = {name: value for name, value in given.items() if name not in ("sigma", "two_dimensional")}
-    checked = Options(**plain, dimensions=2 if given.get("two_dimensional") else 1)
+    checked = Options(**plain, ndim=2 if given.get("two_dimensional") else 1)
     start = time.perf_counter()
     after = traces.recording.apply(checked, backend, report=True, sigma=given.get("sigma", "level"))
     return Result(traces, given, backend, after, time.perf_counter() - start)
