@@ -52,9 +52,9 @@ def compare(source: str, rules: tuple[Any, ...], transforms: tuple[str, ...], pl
     """Rank threshold rules on a file of your own, by an estimate of their error that needs no clean signal.
 
     The gain is the reduction of the error in dB. For the estimate, noise with the spectrum of the noise in the file is
-    added and the denoised result is examined. The noise is best taken from --noise-window; without it, most of each
-    trace is assumed to be noise. Rules that the estimate cannot distinguish are marked with =. Nothing is written
-    except --plot.
+    added and the denoised result is examined. The noise is best taken from --noise-window. The three best methods are
+    tested as by --report, and a harmful one is not recommended. Rules that the estimate cannot distinguish are marked
+    with =. Nothing is written except --plot.
     """
     common, layout = _common(parsed)
     with usage_errors():
@@ -81,7 +81,8 @@ def compare(source: str, rules: tuple[Any, ...], transforms: tuple[str, ...], pl
     if parsed["as_json"]:
         click.echo(json.dumps({"input": source, **_facts(found), "command": line}, allow_nan=False))
         return
-    click.echo("\n".join([*(as_flags(printable(text)) for text in found.lines()), f"best: {printable(line)}"]))
+    best = [f"best: {printable(line)}"] if found.recommended else []
+    click.echo("\n".join([*(as_flags(printable(text)) for text in found.lines()), *best]))
 
 
 @command(
@@ -110,7 +111,8 @@ def tune(source: str, seconds: float, as_json: bool, **parsed: Any) -> None:
         about = {"input": source, "command": line, "python": found.python, "complete": found.complete}
         click.echo(json.dumps({**about, **_facts(found.comparison), "notes": found.notes()}, allow_nan=False))
         return
-    click.echo("\n".join(map(printable, [line, found.python, *(f"note: {note}" for note in found.notes())])))
+    best = [line, found.python] if found.comparison.recommended else []
+    click.echo("\n".join(map(printable, [*best, *(f"note: {note}" for note in found.notes())])))
 
 
 def _common(parsed: dict[str, Any]) -> tuple[dict[str, Any], Layout]:

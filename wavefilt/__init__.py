@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from wavefilt.errors import BackendUnavailable, FormatError
     from wavefilt.files import denoise_file
     from wavefilt.noise import estimate_sigma
-    from wavefilt.online.denoiser import OnlineDenoiser
+    from wavefilt.online import OnlineDenoiser
     from wavefilt.packets import iwavelet_packets, wavelet_packets
     from wavefilt.plotting import view
     from wavefilt.recording import Recording, read

@@ -31,17 +31,17 @@ class Container:
     rows : ndarray
         Shape (traces, samples), or (sections, traces, samples), in the dtype of computation; NaN in gaps.
     recording : Recording
-        All traces, with their sampling intervals, ids and times; of a recording itself.
+        All traces, with their sampling intervals, ids and times; the object itself if it is a recording.
     sigmas : tuple
         The option ``sigma`` of each trace or section, in samples.
     shape : tuple of int
-        The shape of one number per trace.
+        The shape of an array with one number per trace.
     function, arguments : str, tuple of str
-        Python for the function that denoises the object, and its arguments before the options.
+        Python code for the function that denoises the object, and its arguments before the options.
     words : tuple of str
         Arguments after the options, for traces and for a section.
     samples, imports : str
-        Python for the samples as an array (traces, samples), and the import that it needs.
+        Python code for the samples as an array (traces, samples), and the import that it needs.
     counted : bool
         Whether the function takes noise windows in samples instead of seconds.
     file : tuple of str
@@ -67,7 +67,7 @@ class Container:
 
     @property
     def traces(self) -> Array:
-        """All traces, also those of sections, shape (traces, samples)."""
+        """All traces, including the traces of sections, shape (traces, samples)."""
         return self.rows.reshape(-1, self.rows.shape[-1])
 
     @cached_property
@@ -77,9 +77,9 @@ class Container:
 
     @property
     def interval(self) -> float | None:
-        """Seconds between samples; None where traces have no interval, or different ones."""
-        known = set(self.recording.intervals)
-        return known.pop() if len(known) == 1 else None
+        """Seconds between samples; None if traces have no interval, or different ones."""
+        intervals = set(self.recording.intervals)
+        return intervals.pop() if len(intervals) == 1 else None
 
     @property
     def name(self) -> str:
@@ -87,7 +87,7 @@ class Container:
         return os.path.basename(self.recording.source) or "array"
 
     def checked(self) -> Container:
-        """Return itself. Raises TypeError for complex samples, and NonFiniteSample for infinite ones."""
+        """Return the container itself. Raises TypeError for complex samples, and NonFiniteSample for infinite ones."""
         if self.rows.dtype.kind == "c":
             raise TypeError("noise is estimated here for real samples only: take x.real or x.imag")
         infinite = np.argwhere(np.isinf(self.traces))
@@ -97,7 +97,7 @@ class Container:
         return self
 
     def python(self, options: Mapping[str, Any]) -> str:
-        """Return the call that denoises with these options; ``two_dimensional`` is by default as in `rows`."""
+        """Return the call that denoises with these options, by default as a section if `rows` are sections."""
         options = dict(options)
         section = bool(options.pop("two_dimensional", self.dimensions == 2))
         if self.counted and self.interval and "sigma" in options:
@@ -121,12 +121,12 @@ def traces_of(
 ) -> Container:
     """Return the traces of an array of any library, a pandas, xarray, DASCore or ObsPy object, a recording or a file.
 
-    Samples are along ``axis``, sections along ``axes``, with their traces along the second; those of pandas are along
-    the index, those of xarray and DASCore along "time", or along ``axis`` without it. For streams and recordings,
-    any ``axes`` make a section. ``interval`` is that of an array, in seconds.
+    Samples are along ``axis``, and sections along ``axes`` with the samples of their traces along the second. In pandas
+    objects samples are along the index, in xarray and DASCore objects along "time" or, without it, along ``axis``. For
+    streams and recordings, any ``axes`` select a section. ``interval`` is the sampling interval of an array in seconds.
 
     Raises TypeError and ValueError as `wavefilt.denoise`, and as `wavefilt.read` for a path; ValueError for an
-    interval that is not a positive number, or that is given for an object that has its own.
+    interval that is not a positive number, or for an object that has its own interval.
     """
     kind = "wavefilt.Recording" if isinstance(x, Recording) else arrays.kind_of(x)
     if axes is not None and axis != -1:
@@ -170,7 +170,7 @@ def of_recording(
     sigmas: Sequence[NoiseForm] | None = None,
     **call: Any,
 ) -> Container:
-    """Return the traces of a recording, with ``sigmas`` if they are in samples already.
+    """Return the traces of a recording; ``sigmas``, in samples, replace ``sigma``.
 
     Raises ValueError for a section of traces of several lengths.
     """
@@ -187,7 +187,7 @@ def of_recording(
 
 
 def of_file(path: str, recording: Recording, layout: Mapping[str, Any], **more: Any) -> Container:
-    """Return the traces of a recording that was read with these options of `wavefilt.read`."""
+    """Return the traces of a recording that was read with the options ``layout`` of `wavefilt.read`."""
     given = {name: value for name, value in layout.items() if value is not None}
     words = [path]
     for name, value in given.items():
@@ -219,7 +219,7 @@ def _of_array(
 
 
 def _of_coordinates(x: Any, kind: str, sigma: NoiseForm, axis: int, axes: tuple[int, int] | None) -> Container:
-    """Return the traces of a DataArray or a Patch, with the interval of the coordinate along them."""
+    """Return the traces of a DataArray or a Patch, with the sampling interval of their coordinate."""
     dims = [*x.dims]
     time = dims[axes[1]] if axes else "time" if "time" in dims else dims[axis]
     others = [dim for dim in dims if dim != time]

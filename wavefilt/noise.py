@@ -127,9 +127,9 @@ def estimates(x: Array, sigma: NoiseForm | Sequence[NoiseForm] = "level") -> tup
     """Return the noise models that have to agree on a conclusion, the most plausible one first.
 
     A declared standard deviation stands alone. A declared window, and ``"global"`` (white noise), are accompanied by
-    the median of the whole trace. Without a declaration these are the window that is found, the median, and the window
-    with a flat spectrum at the frequencies that it does not resolve. If no window is found, they are the extrapolated
-    spectrum and the median.
+    the median of the whole trace. Without a declaration these are the window that is found, the median, the window with
+    a flat spectrum at the frequencies that it does not resolve, and the extrapolated spectrum. If no window is found,
+    they are the extrapolated spectrum and the median.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def estimates(x: Array, sigma: NoiseForm | Sequence[NoiseForm] = "level") -> tup
         source = f"quiet window found from sample {window.start} to {window.stop}"
         windows = [("window", window.start, window.stop)] * len(x)
         found, flat = (NoiseModel.estimated(kind, source, x, windows) for kind in ("found", "flat"))
-        return found, median, flat
+        return found, median, flat, NoiseModel.undeclared("extrapolated", x)
     return NoiseModel.undeclared("extrapolated", x), median
 
 
@@ -164,7 +164,7 @@ def for_ranking(x: Array, sigma: NoiseForm | Sequence[NoiseForm] = "level") -> N
     first, *others = estimates(x, sigma)
     if first.kind != "found":
         return first
-    median, flat = others
+    median, flat, _ = others
     live = first.variance > 0
     sustained = live.any() and np.median(median.variance[live] / first.variance[live]) > SUSTAINED
     return flat if sustained else median

@@ -22,7 +22,7 @@ FALSE_ALARMS = 0.01
 FEWEST, WEAK = 32, 0.01
 """Smallest number of details of a level that is tested, and smallest share of the strongest level's mean square."""
 LAGS = 32
-"""Number of lags of the autocorrelation of details."""
+"""Number of lags in the autocorrelation of details."""
 MEDIAN_COST = 2.72
 """Variance of the median of |d| for normal d over that of the root mean square."""
 
@@ -111,10 +111,10 @@ def leakage_test(
         n = used.sum(axis=-1)
         sigma = MAD_TO_SIGMA * _median(np.abs(d), used)
         known = (n >= FEWEST) & (mean > least) & (sigma > 0)
-        own = _independent(d, used)
+        effective = _independent(d, used)
         ratio = np.divide(np.abs(d), sigma[:, None], out=np.zeros_like(d), where=(used.T & known).T)
-        tails.append(np.where(ratio > 0, 2 * stdtr(own[:, None] / MEDIAN_COST, -ratio), 1))
-        for total, value in ((count, n), (independent, own), (energy, n * mean), (noise, n * sigma**2)):
+        tails.append(np.where(ratio > 0, 2 * stdtr(effective[:, None] / MEDIAN_COST, -ratio), 1))
+        for total, value in ((count, n), (independent, effective), (energy, n * mean), (noise, n * sigma**2)):
             total += known * value
     share = np.maximum(0, 1 - np.divide(noise, energy, out=np.ones_like(noise), where=energy > 0))
     p_value = np.minimum(1, 4 * _berk_jones(np.concatenate(tails, axis=-1), count, independent) ** 0.55)
@@ -124,7 +124,8 @@ def leakage_test(
 def _tested(d: Array, missing: Array, level: int, taps: int) -> tuple[Floats, NDArray[np.bool_]]:
     """Return the details of a level (both parts of complex ones), and whether they lie away from gaps and ends.
 
-    They do if the central half of their support does; the support of d[k] ends before sample 2^level (k + 1).
+    A detail lies away from them if the central half of its support does; the support of d[k] ends before sample
+    2^level (k + 1).
     """
     support = ((1 << level) - 1) * (taps - 1) + 1
     stop = (np.arange(d.shape[-1]) + 1 << level) - support // 4
@@ -162,8 +163,8 @@ def _berk_jones(tails: Floats, count: Floats, independent: Floats) -> Floats:
     ordered = np.sort(tails, axis=-1)[:, :most]
     k = np.arange(1, ordered.shape[-1] + 1)
     share = np.divide(independent, count, out=np.ones_like(count), where=count > 0)[:, None]
-    own = np.maximum(k * share, 1)
-    values = betainc(own, np.maximum(independent[:, None] - own + 1, 1), ordered)
+    rank = np.maximum(k * share, 1)
+    values = betainc(rank, np.maximum(independent[:, None] - rank + 1, 1), ordered)
     return np.asarray(np.min(values, axis=-1, where=k <= np.maximum(count[:, None] // 8, 1), initial=1))
 
 

@@ -77,7 +77,8 @@ def check(name: str, value: object, allowed: Iterable[str], otherwise: str = "")
         return
     synonyms, word = {word: meant for word, meant in SYNONYMS.items() if meant in words}, str(value).lower()
     near = [word] if word in synonyms else []
-    near = near or difflib.get_close_matches(word, words, n=1) or difflib.get_close_matches(word, synonyms, n=1)
+    for text, known in ((str(value), words), (word, [*words, *synonyms])):
+        near = near or difflib.get_close_matches(text, known, n=1)
     hint = f"; did you mean {synonyms.get(near[0], near[0])!r}?" if near else ""
     others = f", or {otherwise}" if otherwise else ""
     raise OptionError(f"`{name}={value!r}` is not one of {', '.join(words)}{others}{hint}")

@@ -61,7 +61,7 @@ def test_models_that_have_to_agree():
     def kinds(x, sigma="level"):
         return [model.kind for model in noise.estimates(x, sigma)]
 
-    assert kinds(x) == ["found", "median", "flat"]
+    assert kinds(x) == ["found", "median", "flat", "extrapolated"]
     assert kinds(steady) == ["extrapolated", "median"]
     assert kinds(steady, ("window", 0, 300)) == kinds(steady, "global") == ["declared", "median"]
     assert kinds(steady, 1.5) == ["declared"]

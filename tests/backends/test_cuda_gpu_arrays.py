@@ -194,7 +194,7 @@ def test_a_stream_that_the_caller_captures(ordinary, name):
     x = cupy.asarray(samples[0])
     with cupy.cuda.Stream(non_blocking=True) as stream:
         stream.begin_capture()
-        with pytest.raises(RuntimeError, match="before a denoise can be captured"):
+        with pytest.raises(RuntimeError, match="before a call can be captured"):
             backend.denoise(x, method, level, wait=False)
         stream.end_capture()
         for _ in range(2):

@@ -136,6 +136,17 @@ def test_dead_traces_of_a_record_count_for_nothing(rng, chunks, rule, sigma):
     np.testing.assert_allclose(found, whole, rtol=0, atol=1e-5 if rule == "bayes" else 0)
 
 
+@pytest.mark.parametrize(("rule", "scope"), [(1.5, "trace"), ("universal", "trace"), ("bayes", "record")])
+@pytest.mark.parametrize("mode", ["zero", "antisymmetric", "smooth"])
+def test_constant_blocks_at_the_ends_of_traces(mode, rule, scope):
+    """Modes that extend a constant by other values have details at its end, except in dead traces."""
+    x = _samples((4, 3000), "f8")
+    x[1, :1200], x[2, 1800:], x[3] = 3, 5, 7
+    found, whole = _both(x, (3, 500), "db4", level=3, mode=mode, rule=rule, scope=scope)
+    assert np.array_equal(found[3], x[3])
+    np.testing.assert_allclose(found, whole, rtol=0, atol=1e-9)
+
+
 def test_gaps_need_whole_traces():
     x = _samples((4, 2000))
     x[1], x[2, 700:720] = 0, np.nan

@@ -93,7 +93,7 @@ class TestEstimateSigma:
 
     def test_wrong_arguments(self, x):
         for wrong, options in ((x * 1j, {}), ("seismic.dat", {}), (x, {"rule": "baies"})):
-            with pytest.raises((TypeError, ValueError)):
+            with pytest.raises((TypeError, ValueError, OSError)):
                 wavefilt.estimate_sigma(wrong, **options)
 
 

@@ -132,7 +132,7 @@ def test_every_change_is_drawn(page, path):
 def test_invalid_options_show_a_message_and_the_plots_do_not_change(page):
     for word, label, value in (
         ("above the maximum", "Levels", "12"),
-        ("posterior", "Threshold function", "median"),
+        ("empirical Bayes", "Threshold function", "median"),
         ("window", "Noise", "noise window"),
         ("Nyquist", "To (Hz)", 1e-9),
     ):

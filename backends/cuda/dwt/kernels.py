@@ -482,20 +482,15 @@ def copying(threads: int) -> DeviceFunction:
     return copy
 
 
-def _put_one(i: int) -> DeviceFunction:
-    """Device function: the i-th of some values, if there are more than i."""
-
-    @device
-    def put(y, at, count, values, flags):
-        if count > i:
-            y[at + i] = values[i]
-            check(values[i], flags)
-
-    return put
-
-
-put_some = in_turn(*map(_put_one, range(2 * PAIRS)))
-"""Device function: the first ``count`` of eight values, as the end of a row, or unaligned."""
+@device
+def put_some(y, at, count, values, flags):
+    """Write the first of eight values, as the end of a row or unaligned; unrolled, kernels would spill."""
+    y0, y1, y2, y3, y4, y5, y6, y7 = values
+    for i in range(min(count, 8)):
+        value = y0 if i == 0 else y1 if i == 1 else y2 if i == 2 else y3 if i == 3 else y4
+        value = y5 if i == 5 else y6 if i == 6 else y7 if i == 7 else value
+        y[at + i] = value
+        check(value, flags)
 
 
 @cache

@@ -185,7 +185,8 @@ class Results:
             self._new.add(size)
             array = block.array[:size].view(dtype).reshape(shape)
             if size + sum(loan.block.size for loan in self._loans.values()) <= self.LIMIT:
-                owner = _Owner({"version": 3, "shape": shape, "typestr": dtype.str, "data": (block.address, False)})
+                facts = {"version": 3, "shape": shape, "typestr": dtype.str, "data": (block.address, False)}
+                owner = _Owner(facts, block)
                 loan = _Loan(owner, self._ended.append)  # type: ignore[arg-type]
                 loan.block = block
                 self._loans[id(loan)] = loan
@@ -239,12 +240,12 @@ def _together(size: int) -> int:
 
 
 class _Owner:
-    """Owner of an array's memory."""
+    """Owner of an array's memory, which it keeps alive even if the pool is gone."""
 
-    __slots__ = ("__array_interface__", "__weakref__")
+    __slots__ = ("__array_interface__", "__weakref__", "_block")
 
-    def __init__(self, interface: dict[str, object]) -> None:
-        self.__array_interface__ = interface
+    def __init__(self, interface: dict[str, object], block: _Block) -> None:
+        self.__array_interface__, self._block = interface, block
 
 
 class _Block:

@@ -1,0 +1,467 @@
+"""Denoising a real-time stream with a constant latency.
+
+Samples pass through one `_Analysis` for each level, the coefficients are shrunk, and one `_Synthesis` for each level
+returns samples again. Both keep the samples or coefficients that later ones need, a number that depends on the filters,
+and are bit-identical to PyWavelets.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import numpy as np
+import pywt
+from numpy.typing import ArrayLike, DTypeLike
+
+from wavefilt.arrays import Array, Counts, Floats, refuse_kinds
+from wavefilt.options import Options, check_whole
+from wavefilt.statistics.reference import ReferenceStatistics, quantile
+from wavefilt.thresholding import rules
+from wavefilt.thresholding.local import NEXT, OWN, REACH, Grid
+from wavefilt.thresholding.shrinkage import apply
+from wavefilt.vocabulary import MODES, Mode, Shrink, is_number
+from wavefilt.vocabulary import Rule as RuleName
+from wavefilt.wavelets import boundary
+from wavefilt.wavelets.filters import WaveletLike, gain
+
+UPDATES = 16
+"""Number of updates of the thresholds per window; there are more until the first window is full."""
+
+
+class OnlineDenoiser:
+    """Denoise a real-time stream: `push` accepts samples and returns denoised ones with a delay of `latency` samples.
+
+    Parameters
+    ----------
+    wavelet, level, rule, shrink, mode
+        As in `wavefilt.denoise`; the level is a number. Rules are the causal ones, "universal", "minimax", "bayes" and
+        "js", and numeric thresholds. Rule "js" uses the causal half of its neighbourhood: each coefficient, the four
+        before it, and the latest ones of the adjacent levels that are not after it. It shrinks the approximation
+        coefficients towards their median in the window, as the mean of a stream is not known. All modes of PyWavelets
+        are possible except "periodic" and "periodization", which join both ends.
+    noise : "running", float, or one float per level
+        Standard deviation of the noise: "running" estimates it from the median absolute detail coefficient of the
+        last ``window`` samples, per level and channel; numbers are in the units of the samples, coarsest level first.
+        Numeric thresholds need none.
+    window : int, optional
+        Length in samples of the sliding window for the noise, for the power in "bayes" and for the median of the
+        approximation coefficients in "js", and n in "universal" and "minimax". At level j it contains window / 2^j
+        coefficients, at least 1.
+    channels : int, optional
+        If given, blocks have shape (channels, samples), otherwise (samples,).
+    dtype : "float32" or "float64"
+        Dtype of the computation and of the output.
+
+    Notes
+    -----
+    With numeric thresholds, or numeric noise and "universal" or "minimax", the output is bit-identical to
+    ``wavefilt.denoise(everything, backend="pywavelets")`` with the same thresholds, including both ends, for blocks of
+    any length. A stream shorter than (taps - 1) 2^level, for which `denoise` raises an error, is still decomposed to
+    that level; a stream shorter than the filter or 2^level is returned unchanged. With a sliding window, a channel is
+    returned bit for bit as long as all its samples since the start are equal (a dead channel).
+
+    Raises
+    ------
+    ValueError
+        As `wavefilt.denoise`, for a rule or mode that needs the whole trace, and for a missing window.
+    """
+
+    _pending: Array
+    """Accepted samples that are not transformed yet."""
+    _ready: Array
+    """Denoised samples that are not returned yet."""
+    _first: Array | None
+    """The first sample of each channel (channels, 1); None before it."""
+    _neighbourhood: _Neighbourhood | None
+    """Shrinks the coefficients of all levels by rule "js"."""
+
+    def __init__(
+        self,
+        wavelet: WaveletLike = "db8",
+        level: int = 5,
+        rule: RuleName | float | Sequence[float] = "bayes",
+        *,
+        noise: str | float | Sequence[float] = "running",
+        window: int | None = None,
+        shrink: Shrink | None = None,
+        mode: Mode = "symmetric",
+        channels: int | None = None,
+        dtype: DTypeLike = "float64",
+    ) -> None:
+        check_whole("level", level, 1)
+        # rule js has another λ for noise that is known
+        self._options = Options(wavelet, level, mode, rule, shrink, "level" if isinstance(noise, str) else 0.0)
+        if not self._options.rule.causal:
+            causal = ", ".join(name for name, rule in rules.RULES.items() if rule.causal)
+            raise ValueError(f"`rule={rule!r}` needs the whole trace; streams can have {causal} and numbers")
+        possible = ", ".join(name for name in MODES if name not in boundary.ROUND)
+        if mode in boundary.ROUND:
+            raise ValueError(f"`mode={mode!r}` joins the ends of a trace, and a stream has no end yet; use {possible}")
+        if mode not in MODES:
+            raise ValueError(f"`mode={mode!r}` is a registered mode, which streams cannot have; use {possible}")
+        self._dtype = np.dtype(dtype)
+        if self._dtype not in (np.float32, np.float64):
+            raise ValueError(f"`dtype={dtype!r}` is neither float32 nor float64")
+        if channels is not None:
+            check_whole("channels", channels, 1)
+        self._channels, self._level = None if channels is None else int(channels), int(level)
+        self._sigma = self._noise_of_levels(noise)
+        self._window = window
+        self._check_window()
+        self._largest = float(np.finfo(self._dtype).max) / gain(self._options.filters) ** (level + 1)
+        self._restart()
+
+    def __repr__(self) -> str:
+        channels = "one channel" if self._channels is None else f"{self._channels} channels"
+        window = "" if self._window is None else f", window {self._window}"
+        noise = "running" if self._sigma is None else ", ".join(f"{sigma:g}" for sigma in dict.fromkeys(self._sigma))
+        options = f"{self._options.summary(self._level)}, noise {noise}{window}, latency {self.latency}"
+        return f"<OnlineDenoiser {channels} of {self._dtype}, {options}, {self._accepted} accepted>"
+
+    @property
+    def latency(self) -> int:
+        """Delay of the output in samples, (taps - 1)(2^level - 1): the smallest for which results are exact."""
+        return int(self._options.filters.dec_len - 1) * ((1 << self._level) - 1)
+
+    def push(self, samples: ArrayLike) -> Array:
+        """Accept any number of samples, and return the denoised ones: all except the last `latency` accepted so far.
+
+        Raises ValueError, without accepting any sample, if one is NaN, masked, infinite or too large for the transform.
+        At a gap, call `flush`, then push the samples after it.
+        """
+        new = self._checked(samples)
+        if new.shape[1] and self._dead.any():
+            self._first = new[:, :1] if self._first is None else self._first
+            self._dead &= (new == self._first).all(axis=1)
+        self._accepted += new.shape[1]
+        self._pending = np.concatenate([self._pending, new], axis=1)
+        step = 1 << self._level  # samples between two coefficients of the last level
+        if self._accepted >= self._shortest:
+            complete = self._pending.shape[1] // step * step
+            if complete:
+                self._transform(self._pending[:, :complete], last=False)
+                self._pending = self._pending[:, complete:]
+        return self._output(max(self._accepted - self.latency, 0) - self._returned)
+
+    def flush(self) -> Array:
+        """Return the remaining samples at the end of the stream. The next `push` starts a new stream."""
+        if self._accepted < self._shortest:
+            self._ready = self._pending
+        else:
+            self._transform(self._pending, last=True)
+        rest = self._output(self._accepted - self._returned)
+        self._restart()
+        return rest
+
+    def _noise_of_levels(self, noise: str | float | Sequence[float]) -> list[float] | None:
+        """Return the noise of each level, coarsest first; None if it is estimated in the sliding window."""
+        if isinstance(noise, str):
+            if noise != "running":
+                raise ValueError(f"`noise={noise!r}` must be 'running', a number, or one number per level")
+            return None
+        values = list(np.atleast_1d(np.asarray(noise, object)))
+        if len(values) not in (1, self._level) or not all(is_number(v) and 0 <= v < math.inf for v in values):
+            allowed = f"one finite number of at least 0, or one for each of the {self._level} levels"
+            raise ValueError(f"`noise={noise!r}` must be {allowed}")
+        sigma = [float(value) for value in values]
+        return sigma * self._level if len(sigma) == 1 else sigma
+
+    def _check_window(self) -> None:
+        thresholds = self._options.rule.values
+        if len(thresholds) not in (0, 1, self._level):
+            raise ValueError(f"`rule` has {len(thresholds)} thresholds for {self._level} levels")
+        if self._window is None and not thresholds:
+            raise ValueError(f"`rule={self._options.rule.option!r}` needs `window`, in samples")
+        if self._window is not None:
+            check_whole("window", self._window, 2)
+
+    def _thresholds(self, level: int) -> float | _SlidingThresholds:
+        """Return the threshold of a level, or the sliding window that estimates it."""
+        rule = self._options.rule
+        if rule.values:
+            return float(rule.values[-level] if len(rule.values) > 1 else rule.values[0])
+        if self._sigma is None or rule.needs:
+            return self._sliding(level)
+        assert self._window is not None
+        sigma = np.array([[self._sigma[-level]]])
+        return float(rule.thresholds(None, sigma, int(self._window), self._options)[0, 0])
+
+    def _sliding(self, level: int, centred: bool = False) -> _SlidingThresholds:
+        assert self._window is not None
+        window, sigma = int(self._window), None if self._sigma is None else self._sigma[-level]
+        function = partial(self._options.rule.thresholds, options=self._options)
+        return _SlidingThresholds(function, window, max(window >> level, 1), sigma, centred)
+
+    def _restart(self) -> None:
+        """Forget all samples."""
+        filters, mode, levels = self._options.filters, self._options.mode, range(1, self._level + 1)
+        empty = np.empty((self._channels or 1, 0), self._dtype)
+        self._pending = self._ready = empty
+        self._accepted: int = 0
+        self._returned: int = 0
+        self._shortest: int = max(filters.dec_len, 1 << self._level)
+        self._analyses = [_Analysis(filters, mode, empty) for _ in levels]
+        self._syntheses = [_Synthesis(filters, mode, empty) for _ in levels]
+        self._level_thresholds, self._neighbourhood = list[float | _SlidingThresholds](), None
+        if self._options.rule.local:
+            grids = self._options.transform.grids(self._options.analysis(self._level), (self._shortest,))
+            thresholds = [*map(self._sliding, levels), self._sliding(self._level, centred=True)]
+            self._neighbourhood = _Neighbourhood(grids, thresholds, empty)
+        else:
+            self._level_thresholds = [self._thresholds(level) for level in levels]
+        fixed = [threshold for threshold in self._level_thresholds if isinstance(threshold, float)]
+        # with fixed thresholds the result is that of `denoise`, which knows whether later samples differ
+        self._dead, self._first = np.full(len(empty), len(fixed) < self._level), None
+        self._unchanged = len(fixed) == self._level and not any(fixed)
+
+    def _checked(self, samples: ArrayLike) -> Array:
+        """Return samples as an array (channels, samples) of the dtype. Raises ValueError for a bad shape or sample."""
+        refuse_kinds(samples)
+        x = np.asarray(samples)
+        if x.ndim != 1 + (self._channels is not None) or (x.ndim == 2 and len(x) != self._channels):
+            expected = "(samples,)" if self._channels is None else f"({self._channels}, samples)"
+            raise ValueError(f"a push of shape {x.shape} should have shape {expected}")
+        if x.dtype.kind not in "fiu":
+            raise TypeError(f"samples of dtype {x.dtype} are not real numbers")
+        x = np.atleast_2d(x).astype(self._dtype)
+        if isinstance(samples, np.ma.MaskedArray):
+            x[np.atleast_2d(np.ma.getmaskarray(samples))] = np.nan
+        bad = np.argwhere(~(np.abs(x) <= self._largest))
+        if bad.size:
+            channel, sample = bad[0]
+            raise ValueError(
+                f"sample {sample} of this push is {x[channel, sample]} (channel {channel}): no sample was accepted; "
+                "at a gap call flush(), then push the samples after it"
+            )
+        return x
+
+    def _transform(self, x: Array, last: bool) -> None:
+        """Decompose samples, shrink the coefficients and reconstruct; add the result to the samples that are ready."""
+        if self._unchanged:  # like `denoise`, bit for bit
+            self._ready = np.concatenate([self._ready, x], axis=1)
+            return
+        details = []
+        for analysis in self._analyses:
+            x, detail = analysis.push(x, last)
+            details.append(detail)
+        if self._neighbourhood is not None:
+            *shrunk, x = self._neighbourhood.shrink([*details, x], last)
+        else:
+            shrunk = [self._shrunk(d, threshold) for d, threshold in zip(details, self._level_thresholds, strict=True)]
+        for synthesis in reversed(self._syntheses):
+            x = synthesis.push(x, shrunk.pop())
+        self._ready = np.concatenate([self._ready, x], axis=1)
+
+    def _shrunk(self, details: Array, threshold: float | _SlidingThresholds) -> Array:
+        """Return the new details of a level (channels, details) shrunk by the threshold function."""
+        function = self._options.shrink_function
+        assert isinstance(function, str) or callable(function)
+        if isinstance(threshold, float):
+            return apply(function, details, threshold)
+        runs = [apply(function, run, threshold.thresholds) for run in threshold.runs(details)]
+        return np.concatenate([details[:, :0], *runs], axis=1)
+
+    def _output(self, count: int) -> Array:
+        """Return the next ``count`` denoised samples, in the shape of a push."""
+        y, self._ready = self._ready[:, :count].copy(), self._ready[:, count:]
+        self._returned += count
+        if self._first is not None:
+            y[self._dead] = self._first[self._dead]
+        return y[0] if self._channels is None else y
+
+
+class _Analysis:
+    """One level of the transform of samples that arrive in blocks. Coefficient k depends on samples up to 2k + 1."""
+
+    def __init__(self, filters: pywt.Wavelet, mode: str, empty: Array) -> None:
+        self._filters, self._mode, self._taps = filters, mode, filters.dec_len
+        self._samples = empty
+        self._started = False
+
+    def push(self, x: Array, last: bool) -> tuple[Array, Array]:
+        """Return the approximations and details that ``x`` completes, all the rest if it is the ``last`` block."""
+        x = np.concatenate([self._samples, x], axis=1)
+        samples = x.shape[1]
+        if samples < self._taps and not last:  # too few to extend the beginning by the boundary mode
+            self._samples = x
+            return x[:, :0], x[:, :0]
+        begin = self._taps // 2 if self._started else 0  # earlier coefficients have been returned before
+        end = None if last else samples // 2
+        # one pair of samples more than the filters need, as two modes reflect the sample taps - 1 before the last
+        self._samples, self._started = x[:, samples // 2 * 2 - self._taps :], True
+        approximations, details = pywt.dwt(x, self._filters, self._mode)
+        return approximations[:, begin:end], details[:, begin:end]
+
+
+class _Synthesis:
+    """One level of the inverse transform. Sample i depends on coefficients up to (i + taps - 2) // 2."""
+
+    def __init__(self, filters: pywt.Wavelet, mode: str, empty: Array) -> None:
+        self._filters, self._mode, self._taps = filters, mode, filters.dec_len
+        self._approximations = self._details = empty
+
+    def push(self, approximations: Array, details: Array) -> Array:
+        """Return the samples that new coefficients complete; a coefficient without its partner is kept until later."""
+        a = np.concatenate([self._approximations, approximations], axis=1)
+        d = np.concatenate([self._details, details], axis=1)
+        pairs, overlap = min(a.shape[1], d.shape[1]), self._taps // 2 - 1
+        done = max(pairs - overlap, 0)
+        self._approximations, self._details = a[:, done:], d[:, done:]
+        if not done:
+            return a[:, :0]
+        return np.asarray(pywt.idwt(a[:, :pairs], d[:, :pairs], self._filters, self._mode))
+
+
+class _SlidingThresholds:
+    """Thresholds of each channel from the last ``size`` coefficients of a level.
+
+    ``sigma`` is the noise, or None to estimate it from these coefficients; ``samples`` is the n of the rule. The first
+    coefficient updates the thresholds, then one after every sixteenth of the number of coefficients known, so that
+    results do not depend on the lengths of pushes. If ``centred``, the median is subtracted from the coefficients.
+    """
+
+    thresholds: Floats
+    """Thresholds (channels, 1) of the current run."""
+    centre: Array
+    """Medians (channels, 1) of the current run; 0 if coefficients are not centred."""
+
+    def __init__(self, rule: rules.Thresholds, samples: int, size: int, sigma: float | None, centred: bool) -> None:
+        self._rule, self._samples, self._size, self._sigma, self._centred = rule, samples, size, sigma, centred
+        self._left = 0
+        self._recent: Array | None = None
+        self.thresholds = self.centre = np.zeros((0, 1))
+
+    def runs(self, new: Array) -> Iterator[Array]:
+        """Yield new coefficients (channels, coefficients) in runs that share `thresholds` and `centre`."""
+        while new.shape[1]:
+            update = self._left == 0
+            if update:
+                self._update(self._remember(new[:, :1]))
+            run, new = new[:, : self._left], new[:, self._left :]
+            self._remember(run[:, int(update) :])
+            self._left -= run.shape[1]
+            yield run
+
+    def _remember(self, new: Array) -> Array:
+        known = new if self._recent is None else np.concatenate([self._recent, new], axis=1)
+        self._recent = known[:, -self._size :]
+        return self._recent
+
+    def _update(self, recent: Array) -> None:
+        median = quantile(recent) if self._centred else np.zeros(len(recent))
+        self.centre = median[:, None].astype(recent.dtype)
+        statistics = ReferenceStatistics([recent - self.centre if self._centred else recent])
+        sigma = rules.noise(statistics, "level" if self._sigma is None else self._sigma)
+        self.thresholds = self._rule(statistics, sigma, self._samples)[0][:, None]
+        self._left = max(recent.shape[1] // UPDATES, 1)
+
+
+class _Band:
+    """Pending coefficients of a band (channels, coefficients), their limits and centres, and mean energies R.
+
+    Coefficients are numbered from the start of the stream: ``shrunk`` is the number of the first pending coefficient,
+    ``dropped`` that of the first mean energy, and ``arrived`` coefficients have arrived. ``recent`` is |W|²/limit² of
+    the last `REACH` coefficients, NaN if they are missing or their limit is 0.
+    """
+
+    def __init__(self, thresholds: _SlidingThresholds, empty: Array) -> None:
+        self.thresholds = thresholds
+        self.pending = self.centres = empty
+        self.limits: Floats = np.empty((len(empty), 0))
+        self.energies, self.recent = self.limits, np.full((len(empty), REACH), np.nan)
+        self.shrunk = self.dropped = self.arrived = 0
+
+    def add(self, new: Array) -> None:
+        """Add new coefficients, with their limits, centres and mean energies."""
+        limits, centres = np.zeros(new.shape), np.zeros_like(new)
+        start = 0
+        for run in self.thresholds.runs(new):
+            place = slice(start, start + run.shape[1])
+            limits[:, place], centres[:, place] = self.thresholds.thresholds, self.thresholds.centre
+            start = place.stop
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            powers = np.where(limits > 0, np.square((new - centres) / limits), np.nan)
+        powers = np.concatenate([self.recent, powers], axis=1)
+        total, weights = np.zeros((2, *new.shape))
+        for q in range(REACH + 1):
+            earlier, weight = powers[:, q : q + new.shape[1]], NEXT ** (REACH - q)
+            total += weight * np.nan_to_num(earlier, posinf=np.finfo(np.float64).max / (4 * REACH))
+            weights += weight * ~np.isnan(earlier)
+        with np.errstate(invalid="ignore"):
+            means = total / weights  # NaN without neighbours
+        self.recent = powers[:, powers.shape[1] - REACH :]
+        self.energies = np.concatenate([self.energies, means], axis=1)
+        self.pending = np.concatenate([self.pending, new], axis=1)
+        self.limits = np.concatenate([self.limits, limits], axis=1)
+        self.centres = np.concatenate([self.centres, centres], axis=1)
+        self.arrived += new.shape[1]
+
+    def energies_at(self, numbers: Counts) -> Floats:
+        """Return R of the coefficients with these numbers; that of the first or last one for numbers out of range."""
+        return self.energies[:, np.clip(numbers, 0, self.arrived - 1) - self.dropped]
+
+
+class _Neighbourhood:
+    """Rule js on a stream: local James-Stein shrinkage by the neighbours that have arrived.
+
+    This is the causal half of the neighbourhood in `wavefilt.thresholding.local`. R is the mean of |W|²/limit² over a
+    coefficient and the `REACH` before it, with the same weights. A is the mean of R at the coefficient and at the last
+    coefficients of the adjacent bands that are not after it; between the approximation and the coarsest details,
+    neither may have a larger number than the other. Finer levels wait for coarser ones, as the synthesis does anyway,
+    so the latency is that of other rules.
+
+    A coefficient keeps the limit that applied when it arrived. Coefficients with limit 0 are unchanged and are no
+    neighbours. Bands lie on ``grids``, finest first and the approximation last.
+    """
+
+    def __init__(self, grids: Sequence[Grid], thresholds: Sequence[_SlidingThresholds], empty: Array) -> None:
+        self._grids, self._bands = grids, [_Band(band, empty) for band in thresholds]
+
+    def shrink(self, new: Sequence[Array], last: bool) -> list[Array]:
+        """Add new coefficients (channels, coefficients) of each band, and return the shrunk ones that are complete.
+
+        All are complete after the ``last`` coefficients.
+        """
+        for band, coefficients in zip(self._bands, new, strict=True):
+            band.add(coefficients)
+        done = [self._shrunk(i, self._complete(i, last)) for i in range(len(self._bands))]
+        for i, band in enumerate(self._bands):
+            needed = [band.shrunk, *(int(self._numbers(j, i, 1)[0]) for j in self._adjacent(i))]
+            dropped = max(min(*needed, band.arrived - 1), band.dropped)
+            band.energies, band.dropped = band.energies[:, dropped - band.dropped :], dropped
+        return done
+
+    def _adjacent(self, band: int) -> list[int]:
+        return [j for j in (band - 1, band + 1) if 0 <= j < len(self._bands)]
+
+    def _numbers(self, band: int, other: int, count: int) -> Counts:
+        """Return the numbers of the neighbours in another band, for the next coefficients of a band."""
+        grid, other_grid = self._grids[band], self._grids[other]
+        own = self._bands[band].shrunk + np.arange(count)
+        numbers = np.floor((grid.first + grid.step * own - other_grid.first) / other_grid.step).astype(np.int64)
+        return np.minimum(numbers, own) if grid.step == other_grid.step else numbers
+
+    def _complete(self, band: int, last: bool) -> int:
+        """Return how many pending coefficients have all their neighbours."""
+        count = int(self._bands[band].pending.shape[1])
+        if last:
+            return count
+        for j in self._adjacent(band):
+            count = int(np.count_nonzero(np.maximum(self._numbers(band, j, count), 0) < self._bands[j].arrived))
+        return count
+
+    def _shrunk(self, index: int, count: int) -> Array:
+        """Return the next ``count`` coefficients of a band shrunk."""
+        band = self._bands[index]
+        around = [band.energies_at(band.shrunk + np.arange(count))] * OWN
+        around += [self._bands[j].energies_at(self._numbers(index, j, count)) for j in self._adjacent(index)]
+        number = np.sum([~np.isnan(energies) for energies in around], axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gain = np.maximum(1 - number / np.sum(np.nan_to_num(around), axis=0), 0).astype(band.pending.dtype)
+        values, limits, centres = band.pending[:, :count], band.limits[:, :count], band.centres[:, :count]
+        shrunk = np.where(limits > 0, centres + (values - centres) * gain, values)
+        band.pending, band.limits, band.centres = (x[:, count:] for x in (band.pending, band.limits, band.centres))
+        band.shrunk += count
+        return shrunk
