@@ -126,7 +126,7 @@ class Cuda(Backend):
     @property
     def summation(self) -> Summation:
         """Sums of samples in host memory, by the CPU backend, which is imported for nothing else."""
-        from wavefilt.backends.numba_cpu.partial_sums import ChunkSums
+        from wavefilt.backends.numba_cpu.selection import ChunkSums
 
         return ChunkSums()
 

@@ -32,11 +32,10 @@ from . import (
     memory,
     modwt,
     native,
-    partial_sums,
     prepared,
 )
 from .launching import Packed
-from .selection import GRAIN, NumbaStatistics, Peak
+from .selection import GRAIN, ChunkSums, NumbaStatistics, Peak
 
 _DTYPES = {np.dtype(name): name for name in numba_crossover.DTYPES}
 
@@ -68,7 +67,7 @@ class NumbaCPU(Backend):
     dtypes = ("float32", "float64")
     transforms = tuple(_TRANSFORMS)
     whole_bytes_factor, chunk_bytes_factor = 9.0, 5.8
-    summation = partial_sums.ChunkSums()
+    summation = ChunkSums()
 
     def __init__(self, tile: int = dwt.TILE) -> None:
         """Create the backend; ``tile``, in samples, changes how work is cut up and never a result.
