@@ -104,7 +104,8 @@ def backend(request: Request) -> str | Backend:
     if request.backend == "auto":
         return "auto"
     own = {"fastmath": request.fast_math, "devices": request.devices}
-    return backends.get(request.backend, **{name: value for name, value in own.items() if value})
+    given = {name: value for name, value in own.items() if value}
+    return backends.get(request.backend, **given, **({"padding": False} if request.no_padding else {}))
 
 
 def _trust(before: Recording, after: Recording, request: Request) -> TrustReport | None:

@@ -281,6 +281,8 @@ TABLE = [
            help="Zarr: a Dask scheduler, or N processes on this machine."),
     Option("--fast-math", group=COMPUTING, is_flag=True,
            help="cuda: let the compiler reorder and approximate arithmetic."),
+    Option("--no-padding", group=COMPUTING, is_flag=True,
+           help="cuda: tiles in shared memory without padding."),
     Option("--devices", group=COMPUTING, type=Text(gpus, names=["all"]), metavar="all|N,...",
            help="cuda: GPUs of this host that share the traces."),
 
@@ -365,6 +367,7 @@ class Request:
     backend: str
     scheduler: str | None
     fast_math: bool
+    no_padding: bool
     devices: str | tuple[int, ...] | None
     max_memory: int | None
     overwrite: bool
@@ -394,7 +397,7 @@ class Request:
         drawn = [FLAGS[name] for name in DRAWING if parsed[name] is not None]
         if drawn and not request.plot:
             raise click.UsageError(f"{drawn[0]} is an option of --plot")
-        for name in ("fast_math", "devices"):
+        for name in ("fast_math", "no_padding", "devices"):
             if parsed[name] and request.backend != "cuda":
                 raise click.UsageError(f"{FLAGS[name]} is an option of --backend cuda")
         if request.quiet and request.verbose:

@@ -15,7 +15,7 @@ from . import one_block
 from .kernels import Bands, Extent, Rows, Unchanged, extensions, forward, inverse
 from .tiling import Filter, FusedLevels, at_once, forward_tiling, grid, inverse_tiling, launches, suited_tile, up4
 
-PADDED_INVERSE = True
+PADDED_INVERSE = False
 """Whether ``padding`` pads the tiles of the inverse too: two fewer conflicts in eight accesses, but more addresses."""
 
 
