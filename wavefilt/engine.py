@@ -1,10 +1,10 @@
 """The steps of denoising: decompose, estimate the noise, choose thresholds, shrink and reconstruct.
 
-Traces that share thresholds are a group: one trace, or with scope "record" all of them. `measure` returns the noise and
-the thresholds of a group, whose coefficients are in memory or are computed anew in every pass. `Rows` gives it the
-coefficients of chunks, of arrays, files or device memory, `Batches` those of arrays in memory, between their gaps;
-`denoise` and `denoise_chunks` run all steps for them. What a pass counts can be merged exactly
-(`wavefilt.statistics.mergeable`), so chunks, the tasks of Dask and several GPUs give the result of whole traces.
+Traces that share thresholds are a group: one trace, or with scope "record" all of them. `denoise` runs the steps for
+arrays in memory, between their gaps, and `denoise_chunks` for the chunks of `Rows`, in memory, in a file or on a device,
+whose coefficients are computed again in every pass. Both get noise and thresholds from `measure`. Counts of a pass are
+merged exactly (`wavefilt.statistics.mergeable`), so chunks, the tasks of Dask and several GPUs give the result of whole
+traces.
 """
 
 from __future__ import annotations
@@ -519,7 +519,7 @@ def denoise(
         own, rows = y[first:last], x[first:last]
         try:
             done, estimates = _by_steps(rows, options, backend, level, report, own)
-        except ValueError:  # its trace numbers are those of the block
+        except ValueError:  # the error names a trace by its number in the block
             _by_steps(x, options, backend, level, report, None)
             raise
         if done is not own:

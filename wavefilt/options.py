@@ -425,49 +425,48 @@ class Options:
 
     @cached_property
     def host_only(self) -> bool:
-        """Whether only backends in host memory do it at all."""
+        """Whether only backends in host memory support these options."""
         name, rule = self.transform.name, self.rule
         on_device = name not in ("modwt2", "wp") and (rule.together is None or (rule.local and name != "dwt2"))
         return self.noise.changing or not on_device or (self.ndim == 2 and self.spins > 1)
 
     @cached_property
     def shrinks_approximation(self) -> bool:
-        """Whether the approximation is a band as well, with noise and a threshold, the last."""
+        """Whether the approximation is shrunk too: it is the last band."""
         return self.rule.local and self.ndim == 1
 
     @cached_property
     def known(self) -> bool:
-        """Whether what was found for it can be found again: objects of users may have no hash, and may change."""
+        """Whether results may be cached by these options; a caller's object may have no hash, or change."""
         return isinstance(self.wavelet, str) and not isinstance(self.sigma, tuple)
 
     @cached_property
     def plain(self) -> bool:
-        """Whether one transform does it, with noise from its own details: what a backend may do in one go."""
+        """Whether one transform suffices and estimates the noise: a backend may then do all steps at once."""
         return self.spins == 1 and not isinstance(self.sigma, tuple)
 
     @cached_property
     def trend(self) -> Detrend | None:
-        """What is removed before the transform and added again after: as asked for, or what the rule needs."""
+        """The trend that is removed before the transform and added again after it, given or needed by the rule."""
         return self.detrend or ("mean" if self.shrinks_approximation else None)
 
     def shifts(self, level: int) -> list[int]:
-        """Samples by which cycle spinning shifts, for a transform of so many levels, which repeats after 2^level.
+        """Return the shifts of cycle spinning in samples; a transform with ``level`` levels repeats after 2^level.
 
-        Each is an odd number after the one before, so that the first 2^j differ at level j, and about 0.38 of the
-        period, which spreads any number of them evenly at every level. There are no
-        more than the period has.
+        The step between shifts is odd, so that the first 2^j differ at level j, and about 0.38 of the period, so that
+        any number of shifts is spread evenly at every level. There are at most 2^level shifts.
         """
         period = 1 << level
         step = int(GOLDEN * period) | 1
         return [k * step % period for k in range(min(self.spins, period))]
 
     def axis_shifts(self, level: int) -> list[tuple[int, ...]]:
-        """`shifts` along every axis.
+        """Return the shifts along every axis, at most 4^level for sections.
 
-        Along the second axis of panels multiple k is replaced by multiple p_k, where bit i of p_k is the parity of the
-        bits r of k for which the binomial coefficient C(r, i) is odd: the second dimension of Sobol's sequence (1967),
-        read backwards. The first 2^(i+j) pairs are then all different in their phases at level i of one axis and level
-        j of the other, and there are 4^level.
+        Along the second axis of a section, the k-th shift is p_k steps, where bit i of p_k is the parity of the bits r
+        of k for which the binomial coefficient C(r, i) is odd: the second dimension of Sobol's sequence (1967), read
+        backwards. The first 2^(i+j) pairs then all differ in their phases at level i of one axis and level j of the
+        other.
         """
         if self.ndim == 1:
             return [(shift,) for shift in self.shifts(level)]
@@ -490,7 +489,7 @@ class Options:
         return function if isinstance(function, str) else getattr(function, "word", rules.name_of(function))
 
     def summary(self, level: int) -> str:
-        """Transform, wavelet, level, rule and threshold function in a few words."""
+        """Return transform, wavelet, level, rule and threshold function in a few words."""
         numbers = [f"{threshold:g}" for threshold in self.rule.values]
         rule = f"threshold {', '.join(numbers)}" if numbers else self.rule.name
         deep = f" level {level}" if self.transform.has_levels else ""
@@ -502,23 +501,23 @@ class Options:
         return replace(function, samples=samples) if isinstance(function, Blocks) else function
 
     def analysis(self, level: int) -> Analysis:
-        """The transform to this level, by the filters and the mode of this method along every axis."""
+        """Return the transform with this number of levels, with the same filters and mode along every axis."""
         return self.transform.analysis(self.filters, self.mode, level)
 
     def deepest(self, *shape: int) -> int:
-        """Levels that a trace of so many samples, or a panel of this shape, may have at most."""
+        """Return the maximum number of levels for a trace of this length, or a section of this shape."""
         return self.transform.deepest(shape, self.filters)
 
     def halo(self, level: int) -> int | None:
-        """Samples on each side of a chunk that its samples depend on, as `Transform.halo`."""
+        """Return the number of samples on each side of a chunk that its result depends on, as `Transform.halo`."""
         return self.transform.halo(self.filters, level, 0 if self.rule.together is None else REACH)
 
     def blended(self, x: Array, y: Array) -> Array:
-        """The denoised samples ``y``, with the share of the samples ``x`` as they were that ``blend`` asks for."""
+        """Return the denoised samples ``y`` with the share ``blend`` of the residual ``x`` - ``y`` added."""
         return y + x.real.dtype.type(self.blend) * (x - y) if self.blend else y
 
     def level_for(self, *shape: int) -> int:
-        """Levels used for a trace of this many samples, or a panel of this shape.
+        """Return the number of levels for a trace of this length, or a section of this shape.
 
         Raises ValueError if the level asked for is above the maximum for this length and filter, or if thresholds
         are given for another number of levels.
@@ -541,11 +540,11 @@ class Options:
     def thresholds(
         self, statistics: Statistics | None, samples: int, sigma: Floats | None = None
     ) -> tuple[Floats, Floats]:
-        """Noise and thresholds (bands, groups), finest band first, of groups of so many samples.
+        """Return noise and thresholds (bands, groups), finest band first, of groups with ``samples`` samples each.
 
-        ``sigma`` is the noise if it is known from elsewhere; ``statistics`` may then be None for rules that ask
-        for nothing else. The coarsest levels that are kept have threshold 0. Not finite where samples are not, or
-        where float64 does not hold the squares of the coefficients. Bands are those of `bands`.
+        ``sigma`` is the noise if it is known; ``statistics`` may then be None for rules that need no others. The
+        coarsest levels that are kept have threshold 0. Not finite if samples are not, or if the squares of coefficients
+        overflow float64. The bands are `bands`.
         """
         if sigma is None:
             assert statistics is not None
@@ -575,9 +574,9 @@ class Options:
         return "bayes" if self.rule.function is rules.bayes and not self.keep else None
 
     def factors(self, bands: int, samples: int) -> tuple[Floats, Floats]:
-        """For each band what multiplies its noise, or is its threshold; and what multiplies noise found or given.
+        """Return, for each band, the threshold or its ratio to the noise, and the gain that noise is multiplied by.
 
-        The first are those of rules that `known_rule` calls "linear" or "fixed", and 0 for others.
+        The first is 0 unless `known_rule` is "linear" (ratio) or "fixed" (threshold).
         """
         found, gains = np.zeros(bands), self.noise_gains(bands, self.sigma)[:, 0]
         if self.known_rule in ("linear", "fixed"):
@@ -585,39 +584,37 @@ class Options:
         return found, gains
 
     def noise_gains(self, bands: int, sigma: object = None) -> Floats:
-        """What white noise, or a threshold for it, is multiplied by in each band, shape (bands, 1).
+        """Return the gain of white noise, or of a threshold for it, in each band, shape (bands, 1).
 
-        Noise found in the finest band ("global") has the first factor already, noise found in each band all of them.
+        For ``sigma="global"`` the gains are relative to the finest band, for ``"level"`` they are 1.
         """
         if sigma == "level":
             return np.ones((bands, 1))
         return noise_gains(self.bands_of(bands), relative=sigma == "global")
 
     def bands(self, level: int) -> tuple[Band, ...]:
-        """What has a noise and a threshold, to so many levels: details, finest first, and by rule also approximations.
-
-        These have the noise of the details of the last level, but where the transform knows more.
-        """
+        """Return the bands with a threshold: details, finest first, and with some rules the approximation."""
         return self.transform.bands(level, self.filters, self.shrinks_approximation)
 
     def bands_of(self, count: int) -> tuple[Band, ...]:
-        """`bands`, of which there are so many."""
+        """Return `bands` for this number of bands."""
         return self.bands(self.transform.levels(count - self.shrinks_approximation))
 
     def sizes(self, analysis: Analysis, shape: tuple[int, ...]) -> list[int]:
-        """Number of coefficients of each of `bands` that rules count."""
+        """Return the number of coefficients of each of `bands` that rules count."""
         details = self.transform.sizes(analysis, shape)
         return [*details, *details[-1:]] if self.shrinks_approximation else details
 
     def counted(self, coefficients: tuple[Any, ...], analysis: Analysis, shape: tuple[int, ...]) -> tuple[Any, ...]:
-        """The coefficients of each of `bands` that rules count, arrays (batch, coefficients)."""
+        """Return the coefficients of each of `bands` that rules count, arrays (batch, coefficients)."""
         bands = self.transform.counted(coefficients, analysis, shape)
         return bands if self.shrinks_approximation else bands[:-1]
 
     def cut(self, numbers: Floats, level: int) -> Floats:
-        """Noise or thresholds (bands, groups) of fewer levels.
+        """Return noise or thresholds (bands, groups) for fewer levels.
 
-        The variance of an approximation is the mean of those of what it holds, by their share of white noise.
+        The variance of the approximation is the mean of the variances of its bands, weighted by their share of white
+        noise.
         """
         bands, deeper = self.bands(level), self.bands_of(len(numbers))
         if not self.shrinks_approximation or len(deeper) == len(bands):
@@ -644,7 +641,7 @@ class Options:
 
 
 def _sobol(k: int) -> int:
-    """The number p_k of `Options.axis_shifts`: the sum modulo 2 of the rows of Pascal's triangle named by its bits."""
+    """Return p_k of `Options.axis_shifts`: the sum modulo 2 of the rows of Pascal's triangle given by the bits of k."""
     found, row = 0, 1
     while k:
         found ^= row if k & 1 else 0
