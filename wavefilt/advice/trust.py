@@ -72,7 +72,7 @@ class TrustReport:
     ----------
     noisy, denoised : ndarray
         Traces in float64 with NaN in gaps.
-    leakages : tuple of Leakage
+    leakages : tuple of wavefilt.advice.leakage.Leakage
         The effect of denoising under each of the noise models that have to agree, the most plausible one first.
     first_breaks : ndarray
         First break of each trace before and after in samples, shape (traces, 2); NaN where none was found.
@@ -373,8 +373,8 @@ def report(
 
     Simulated noise is denoised by the same function, and the residuals are compared. Harm is estimated without knowing
     the signal, as in Stein's unbiased risk estimate. Unless a standard deviation is declared, verdicts are computed for
-    two or four models of the noise; where they differ, the result is undecided. See ``docs/trust.md`` for the formulas, and
-    for how often the verdicts are right.
+    two or four models of the noise; where they differ, the result is undecided. See ``docs/trust.md`` for the formulas,
+    and for how often the verdicts are right.
 
     Parameters
     ----------
