@@ -88,7 +88,7 @@ class Backend(Protocol):
         return pyramid.shrunk(shrinkage)
 
     def reconstruct(self, pyramid: Pyramid, shrinkage: Shrinkage | None = None, out: Array | None = None) -> Any:
-        """The samples again, shape (batch, *pyramid.shape), the details shrunk on the way.
+        """The samples again, shape ``(batch, *pyramid.shape)``, the details shrunk on the way.
 
         They may be in ``out``, a C-contiguous array of their shape and dtype, or elsewhere all the same.
         """
@@ -134,7 +134,7 @@ class DeviceBackend(Backend, Protocol):
     def denoise(
         self, x: Any, options: Options, level: int, report: bool, out: Array | None = None, *, wait: bool = True
     ) -> tuple[Any, Measured | None] | None:
-        """Denoise a batch (batch, *shape), in host or device memory; return the result and measurements on request.
+        """Denoise a batch ``(batch, *shape)``, in host or device memory; return the result and measurements on request.
 
         The result is in ``out`` if that is given: contiguous memory of the kind of ``x`` that is none of it. Without
         ``wait`` an array on the device may be returned before it is computed, whatever its samples are.

@@ -57,7 +57,7 @@ def denoise(
     x : array_like, shape (..., samples, ...)
         Samples along ``axis``; all other axes are a batch of traces. Never modified. float16 and integers of up to
         16 bits are computed in float32, wider integers in float64. NaN and masked samples are gaps and
-        returned as they are: the segments of a trace between them are denoised separately, and for panels see
+        returned as they are: the segments of a trace between them are denoised separately; for sections see
         ``axes``. Arrays on a GPU (CuPy, PyTorch, Numba, anything with ``__cuda_array_interface__`` or DLPack) are
         denoised there. A pandas Series or DataFrame is denoised along its index, which must be evenly spaced; each
         column is a trace.
@@ -119,8 +119,8 @@ def denoise(
         "wp", wavelet packets, uses the ``basis`` that suits each trace, or with ``scope="record"`` all traces; for
         chirps and tones, see `docs/transforms.md`. An object is a transform of your own (`wavefilt.extending`).
     spins : int
-        With the decimated transform, the number of shifts to average over (cycle spinning), at most 2^level, of panels
-        4^level. They are spread through 2^level samples along every axis, after which the transform repeats
+        With the decimated transform, the number of shifts to average over (cycle spinning), at most 2^level, or 4^level
+        for sections. They are spread through 2^level samples along every axis, after which the transform repeats
         (`Options.axis_shifts`).
     detrend : {"mean", "line"}, optional
         What is removed from every trace (or segment between gaps) before the transform and added again after it: its
@@ -134,9 +134,9 @@ def denoise(
     axis : int
         Time axis.
     axes : pair of int, optional
-        Transform both axes together instead of ``axis``, such as ``(-2, -1)`` for gathers, panels and images; all
+        Transform both axes together instead of ``axis``, such as ``(-2, -1)`` for sections and images; all
         other axes are a batch. Each level then has three bands, with "dtcwt" six, with their own noise and threshold;
-        ``sigma="global"`` uses the finest diagonal band of the DWT. ``scope="trace"`` refers to single panels,
+        ``sigma="global"`` uses the finest diagonal band of the DWT. ``scope="trace"`` refers to single sections,
         ``"record"`` to the batch. The number of levels is limited by the shorter axis (if that leaves none, a warning
         names wavelets that have some). The second axis is along the traces. Gaps and dead traces (all samples equal)
         are interpolated for the transform, left out of noise and thresholds, and returned as they are.
@@ -150,7 +150,7 @@ def denoise(
     wait : bool
         With False, an array on a GPU is returned as soon as its computation is enqueued on the current stream of its
         library; work that follows on this stream finds it complete. NaN are then no gaps, and dead traces of records
-        and panels are not left out: the result of an array that has such, or infinite samples, is not valid, and
+        and sections are not left out: the result of an array that has such, or infinite samples, is not valid, and
         ``wavefilt.backends.get("cuda").check()`` waits and raises ValueError if there was one. Rules whose thresholds
         are computed on the host, ``spins``, ``blend``, noise windows and ``return_residual`` wait in any
         case, and arrays in host memory do.
@@ -208,7 +208,7 @@ def denoise(
     >>> np.allclose(denoised + residual, traces)
     True
 
-    Time along the first axis; the noise of the last 100 samples; a panel in two dimensions:
+    Time along the first axis; the noise of the last 100 samples; a section in two dimensions:
 
     >>> wavefilt.denoise(traces.T, axis=0).shape
     (2000, 24)

@@ -72,7 +72,7 @@ class TrustReport:
     ----------
     noisy, denoised : ndarray
         Traces in float64 with NaN in gaps.
-    leakages : tuple of Leakage
+    leakages : tuple of wavefilt.advice.leakage.Leakage
         The effect of denoising under each of the noise models that have to agree, the most plausible one first.
     first_breaks : ndarray
         First break of each trace before and after in samples, shape (traces, 2); NaN where none was found.
@@ -372,9 +372,9 @@ def report(
     """Test whether denoising did harm, and whether there is signal in the residual.
 
     Simulated noise is denoised by the same function, and the residuals are compared. Harm is estimated without knowing
-    the signal, as in Stein's unbiased risk estimate. Verdicts are given under two models of the noise, unless its
-    standard deviation is declared; where they differ, the report says so. See ``docs/trust.md`` for the formulas, and
-    for how often the verdicts are right.
+    the signal, as in Stein's unbiased risk estimate. Unless a standard deviation is declared, verdicts are computed for
+    two or four models of the noise; where they differ, the result is undecided. See ``docs/trust.md`` for the formulas,
+    and for how often the verdicts are right.
 
     Parameters
     ----------

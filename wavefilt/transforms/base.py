@@ -164,17 +164,17 @@ class Transform(ABC):
 
     @abstractmethod
     def analyse(self, x: Array, analysis: Analysis) -> tuple[Array, ...]:
-        """Return the coefficients of ``x`` (batch, *shape): the approximation, then details, the coarsest level first.
+        """Return the coefficients of ``x``, ``(batch, *shape)``: the approximation, then details, coarsest level first.
 
-        In the order of `bands` reversed, arrays (batch, ...).
+        They are arrays (batch, ...) in the reverse order of `bands`.
         """
 
     @abstractmethod
     def synthesise(self, approximation: Array, details: Iterator[Array], analysis: Analysis, shape: Shape) -> Array:
-        """Return the samples (batch, *shape), C-contiguous, from coefficients in the order of `analyse`."""
+        """Return the samples ``(batch, *shape)``, C-contiguous, from coefficients in the order of `analyse`."""
 
     def reconstructed(self, pyramid: Pyramid, shrinkage: Shrinkage | None) -> Array:
-        """Return the samples (batch, *shape), with the coefficients shrunk on the way."""
+        """Return the samples ``(batch, *shape)``, with the coefficients shrunk on the way."""
         if shrinkage is not None and shrinkage.across_bands:
             pyramid, shrinkage = pyramid.shrunk(shrinkage), None
         details = pyramid.shrunk_details(shrinkage)
