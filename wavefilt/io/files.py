@@ -60,7 +60,7 @@ def resolve(path: str | bytes | os.PathLike[str], layout: Layout) -> tuple[str, 
     if not dataset.strip("/"):
         raise FormatError(f"{os.fsdecode(path)}: no dataset is named after {MARK}")
     if layout.component not in (None, dataset):
-        raise LayoutError(f"{os.fsdecode(path)}: `component` {layout.component} is another dataset")
+        raise LayoutError(f"{os.fsdecode(path)}: `component={layout.component}` is another dataset")
     return file, replace(layout, component=dataset)
 
 
