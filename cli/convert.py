@@ -24,7 +24,7 @@ def convert(
     source: str, target: str | None, output: str | None, overwrite: bool, as_json: bool, format: str | None,
     **layout: object,
 ) -> None:  # fmt: skip
-    """Write a file in another format, by the extension of OUT: .npy, .wav, .sgy, .su, .sac or .mseed.
+    """Write a file in another format, by the extension of OUT: .npy, .h5, .wav, .sgy, .su, .csv, .sac or .mseed.
 
     Samples are not changed. The documentation lists the headers that are kept, under "File formats".
     """
