@@ -16,8 +16,7 @@ import click
 
 import wavefilt
 from wavefilt.io import Layout
-from wavefilt.io.base import MARK, is_store, refuse_dataset
-from wavefilt.io.base import COMPRESSED_ENDINGS
+from wavefilt.io.base import COMPRESSED_ENDINGS, MARK, is_store, refuse_dataset
 from wavefilt.io.files import split
 from wavefilt.recording import Recording
 
