@@ -140,6 +140,7 @@ def test_a_store_is_replaced_on_request_and_other_folders_are_not(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["x.zarr", "y.zarr"]
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # files that zarr was opening
 @pytest.mark.parametrize("kind", ["npy", "zarr"])
 def test_ctrl_c_at_any_line_leaves_the_old_or_the_new_result_and_nothing_else(tmp_path, kind):
     x, steps = np.random.default_rng(1).standard_normal((2, 64)), 0

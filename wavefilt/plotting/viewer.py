@@ -319,7 +319,18 @@ def serving(page: Callable[[], Any], title: str, port: int = 0) -> Iterator[tupl
             yield loop, f"http://{HOST}:{port}/{token}/"
         finally:
             server.stop(wait=False)
-            loop.run_until_complete(http.close_all_connections())
+            loop.run_until_complete(_ended(http))
+
+
+async def _ended(http: HTTPServer) -> None:
+    """Close all connections and end all tasks; a loop that is closed earlier reports them on standard error."""
+    await http.close_all_connections()
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    if tasks:
+        _, pending = await asyncio.wait(tasks, timeout=1)
+        for task in pending:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def run(page: Callable[[], Any], title: str, port: int, browser: bool, announce: Callable[[str], None]) -> None:
