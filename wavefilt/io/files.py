@@ -72,6 +72,8 @@ def read(path: str | bytes | os.PathLike[str] | BinaryIO, layout: Layout, format
     if format is not None:
         checked(format)
     if not isinstance(path, (str, bytes, os.PathLike)):
+        if not hasattr(path, "read"):
+            raise TypeError(f"a path or a binary file is needed, not {type(path).__name__}")
         content = path.read()
         if not isinstance(content, bytes):
             raise TypeError(f"{type(path).__name__} gives text; open the file in binary mode")
