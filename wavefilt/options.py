@@ -202,7 +202,9 @@ class Clock:
     def samples_in(self, seconds: float) -> int:
         """Return the number of sampling intervals in some seconds. Raises ValueError if the interval is unknown."""
         if not self.interval:
-            raise ValueError(f"{self.name}: its sampling interval is not known; give it (`dt` for files), or the noise as a number")
+            raise ValueError(
+                f"{self.name}: its sampling interval is not known; give it (`dt` for files), or the noise as a number"
+            )
         return round(seconds / self.interval)
 
     def window(self, start: float, stop: float) -> Window:
