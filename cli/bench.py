@@ -14,14 +14,14 @@ import click
 from wavefilt.benchmarks.common.command import Results, progress, with_results
 
 from . import Failure, usage_errors
-from .options import COUNT, DEVICE, SIZE, Function, Text, add
+from .options import COUNT, DEVICE, SIZE, Function, Subcommands, Text, add
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
 SAMPLES = partial(click.option, "--samples", type=SIZE, help="Samples: 65536, 64Ki, 64Mi.")
 WAVELETS = click.Choice([f"db{n}" for n in range(2, 11)])
 
 
-@click.group("bench")
+@click.group("bench", cls=Subcommands)
 def bench() -> None:
     """Measure this machine: each study prints tables and can save its JSON."""
 
@@ -102,7 +102,7 @@ def cuda(layouts: bool, repeats: int, quick: bool, results: Results) -> None:
     results.report(result, study.report)
 
 
-@bench.group("laplace")
+@bench.group("laplace", cls=Subcommands)
 def laplace() -> None:
     """Measure the Laplace operator of a row (1d) or an image (2d): CPU loops, and GPU kernels with SKE estimates."""
 

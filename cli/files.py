@@ -16,7 +16,7 @@ import click
 
 import wavefilt
 from wavefilt.io import Layout
-from wavefilt.io.base import MARK, is_store, refuse_dataset
+from wavefilt.io.base import COMPRESSED_ENDINGS, MARK, is_store, refuse_dataset
 from wavefilt.io.files import split
 from wavefilt.recording import Recording
 
@@ -132,6 +132,8 @@ def _default_output(source: str, folder: str | None, top: str | None) -> str:
             raise click.UsageError("standard input has no name; use -o instead of --out-dir")
         return "-"
     path = Path(split(source)[0])
+    if path.suffix.lower() in COMPRESSED_ENDINGS:  # compressed files are read, not written
+        path = path.with_suffix("")
     place = path.parent if folder is None else Path(folder, os.path.relpath(path.parent, top))
     return str(place / f"{path.stem}{RESULT}{path.suffix}")
 

@@ -77,6 +77,14 @@ class Option(click.Option):
         return click.Option.get_help_record(shown, ctx)
 
 
+class Subcommands(click.Group):
+    """A group whose help does not shorten the descriptions of its commands."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, own.get_short_help_str(1000)) for name, own in sorted(self.commands.items())])
+
+
 class Command(click.Command):
     """A command whose help has groups, and an option `--help-all` if there are more than `MOST` options."""
 

@@ -10,14 +10,14 @@ import click
 
 from wavefilt.benchmarks.common.command import Results, with_output, with_results
 from wavefilt.cli import usage_errors
-from wavefilt.cli.options import COUNT, DEVICE, SIZE, WAVELET, Text, as_json
+from wavefilt.cli.options import COUNT, DEVICE, SIZE, WAVELET, Subcommands, Text, as_json
 from wavefilt.ske.occupancy import CAPABILITIES
 
 if TYPE_CHECKING:
     from wavefilt.ske import Calibration
 
 
-@click.group("ske")
+@click.group("ske", cls=Subcommands)
 def ske() -> None:
     """Estimate CUDA kernels before they run (the SKE model). No GPU is needed, except to calibrate."""
 

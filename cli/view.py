@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import click
@@ -41,6 +42,7 @@ def view(input: str, port: int, no_browser: bool, overwrite: bool, **parsed: Any
     except ImportError as error:
         raise Failure(str(error), 1) from error
     from wavefilt.containers import of_file
+    from wavefilt.io.files import check_output
     from wavefilt.plotting import viewer
 
     ((path, target),) = jobs
@@ -48,6 +50,8 @@ def view(input: str, port: int, no_browser: bool, overwrite: bool, **parsed: Any
     given = {name: parsed[name] for name in (*OPTION_NAMES, "two_dimensional")}
     if request.noise is not None:
         given["sigma"] = request.noise
+    with usage_errors():
+        check_output(recording, Path(target))
     with run_errors(path):
         traces = of_file(path, recording, {"format": request.format, **asdict(request.layout)})
         first = viewer.denoise(traces, given, request.backend)

@@ -30,7 +30,7 @@ def wavelets(family: str | None, as_json: bool) -> None:
     filters = [as_wavelet(name) for name in names()]
     if family is not None:
         if family not in families():
-            raise click.UsageError(f"{family!r} is no wavelet family; families are {', '.join(families())}")
+            raise click.UsageError(f"{family!r} is not a wavelet family; families are {', '.join(families())}")
         filters = [one for one in filters if one.short_family_name == family]
     filters.sort(key=lambda one: (one.short_family_name, one.dec_len, one.name))
     rows = [

@@ -13,6 +13,7 @@ from tests.support.checkout import least_memory, run
 from wavefilt import extending
 from wavefilt.backends import registry
 from wavefilt.backends.reference.backend import PyWavelets
+from wavefilt.errors import OptionError
 from wavefilt.extending import Analysis, Format, Rule, Transform
 from wavefilt.io import FORMATS
 from wavefilt.thresholding.rules import RULES
@@ -133,6 +134,12 @@ def test_a_name_registered_again_means_the_new_rule(x, backend):
         for _ in range(3):
             y = wavefilt.denoise(x, rule="twosigma", backend=backend)
             np.testing.assert_allclose(y, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("thresholds", [None, 3.0, [1, 2]])
+def test_a_rule_that_returns_no_threshold_for_each_level_and_trace(x, thresholds):
+    with pytest.raises(OptionError, match="shape"):
+        wavefilt.denoise(x, rule=lambda *_: thresholds)
 
 
 def test_a_function_as_a_rule_may_ask_for_everything(tmp_path, x):

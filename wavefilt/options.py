@@ -202,7 +202,9 @@ class Clock:
     def samples_in(self, seconds: float) -> int:
         """Return the number of sampling intervals in some seconds. Raises ValueError if the interval is unknown."""
         if not self.interval:
-            raise ValueError(f"{self.name}: its sampling interval is not known; give it, or the noise as a number")
+            raise ValueError(
+                f"{self.name}: its sampling interval is not known; give it (`dt` for files), or the noise as a number"
+            )
         return round(seconds / self.interval)
 
     def window(self, start: float, stop: float) -> Window:
@@ -262,7 +264,7 @@ def _utc(moment: Moment) -> np.datetime64:
         try:
             moment = np.datetime64(moment.removesuffix("Z"), "ns")
         except ValueError:
-            raise ValueError(f"{moment!r} is no time such as 2020-01-31T12:30:00.5") from None
+            raise ValueError(f"{moment!r} is not a time such as 2020-01-31T12:30:00.5") from None
     if isinstance(moment, datetime) and moment.tzinfo is not None:
         moment = moment.astimezone(UTC).replace(tzinfo=None)
     time = np.array([moment], "M8[ns]") if isinstance(moment, datetime | np.datetime64) else np.array(["NaT"], "M8[ns]")

@@ -63,8 +63,9 @@ SYNONYMS = {
     "mad": "level", "linear": "line", "constant": "mean", "reflection": "symmetric", "mirror": "reflect",
     "wrap": "periodic", "nearest": "constant", "edge": "constant", "pywt": "pywavelets", "numpy": "pywavelets",
     "cpu": "numba", "gpu": "cuda", "cupy": "cuda",
+    "noise_window": "sigma", "noise": "sigma", "axes": "two_dimensional", "threshold": "rule",
 }  # fmt: skip
-"""Other words for values of options, suggested in error messages."""
+"""Other words for options and their values, suggested in error messages."""
 
 
 def check(name: str, value: object, allowed: Iterable[str], otherwise: str = "") -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import signal
@@ -51,6 +52,12 @@ def content(folder: str | Path) -> dict[str, bytes]:
 def test_results_lie_in_the_folder_as_the_inputs_do(here, capsys, patterns, written):
     assert run(capsys, "denoise", *patterns, "--out-dir", "out", "-q") == (0, "", "")
     assert files("out") == [f"{name}.denoised.npy" for name in written]
+
+
+def test_the_result_of_a_compressed_file_is_not_compressed(here, capsys):
+    Path("1.npy.gz").write_bytes(gzip.compress(Path("survey/a/1.npy").read_bytes()))
+    assert run(capsys, "denoise", "1.npy.gz", "-q") == (0, "", "")
+    assert Path("1.denoised.npy").exists()
 
 
 def test_patterns_leave_out_earlier_results_unless_they_name_them(here, capsys):

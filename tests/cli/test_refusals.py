@@ -227,6 +227,7 @@ USAGE = """
 3 shot.npy      view shot.npy
 2 one           view -
 2 seismic.dat   view seismic.dat -o seismic.dat
+2 .foo          view seismic.dat -o x.foo
 1 level         view seismic.dat --level 12
 2 'sure'        view seismic.dat --rule shure
 2 fk            view seismic.dat --transform fk

@@ -167,7 +167,8 @@ class Comparison:
 
     def notes(self) -> list[str]:
         """Return what a user should know about the table."""
-        noise = f"gain in signal-to-noise ratio, estimated; noise: {self.noise}, {self.noise_share:.0%} of the energy"
+        share = f"{100 * self.noise_share:.0f} % of the energy"
+        noise = f"gain in signal-to-noise ratio, estimated; noise: {self.noise}, {share}"
         notes = [noise, self.caution()]
         if not self.recommended:
             notes.append("all methods that were tested are harmful: none is recommended")

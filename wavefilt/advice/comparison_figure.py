@@ -40,7 +40,7 @@ def draw(found: Comparison) -> Figure:
     gains.set_ylim(len(names) - 0.4, -0.6)
     _draw_traces(after, residual, found)
     some = f"{found.traces} of " * (found.traces < found.of) + f"{found.of} trace{'s' * (found.of > 1)}"
-    figure.suptitle(f"Methods by their estimated gain, {some}; noise {found.noise}", fontsize=LARGE, x=0.01, ha="left")
+    figure.suptitle(f"Methods by their estimated gain, {some}; noise: {found.noise}", fontsize=LARGE, x=0.01, ha="left")
     return figure
 
 

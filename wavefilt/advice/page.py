@@ -36,6 +36,7 @@ p { margin: .4rem 0; }
 .badge { display: inline-block; padding: .05rem .6rem; border-radius: 1rem; font-weight: 600; font-size: .9rem;
   white-space: nowrap; }
 .large { font-size: 1.1rem; }
+main + h2 { margin-top: 1.5rem; }
 main { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 28rem), 1fr)); gap: 1rem;
   margin-top: 1rem; align-items: start; }
 section { border: 1px solid #d9dee3; border-radius: .5rem; padding: 1rem; min-width: 0; }

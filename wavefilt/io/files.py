@@ -60,7 +60,7 @@ def resolve(path: str | bytes | os.PathLike[str], layout: Layout) -> tuple[str, 
     if not dataset.strip("/"):
         raise FormatError(f"{os.fsdecode(path)}: no dataset is named after {MARK}")
     if layout.component not in (None, dataset):
-        raise LayoutError(f"{os.fsdecode(path)}: `component` {layout.component} is another dataset")
+        raise LayoutError(f"{os.fsdecode(path)}: `component={layout.component}` is another dataset")
     return file, replace(layout, component=dataset)
 
 
@@ -72,6 +72,8 @@ def read(path: str | bytes | os.PathLike[str] | BinaryIO, layout: Layout, format
     if format is not None:
         checked(format)
     if not isinstance(path, (str, bytes, os.PathLike)):
+        if not hasattr(path, "read"):
+            raise TypeError(f"a path or a binary file is needed, not {type(path).__name__}")
         content = path.read()
         if not isinstance(content, bytes):
             raise TypeError(f"{type(path).__name__} gives text; open the file in binary mode")

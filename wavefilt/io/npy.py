@@ -174,7 +174,7 @@ def _member(data: bytes, component: str | None) -> tuple[str, bytes]:
             raise FormatError(f"holds {len(members)} arrays; choose one with `component`: {names}")
         member = members[0] if component is None else f"{component}.npy"
         if member not in members:
-            raise FormatError(f"`component` {component!r} is not in the archive; it holds {names}")
+            raise FormatError(f"`component={component!r}` is not in the archive; it holds {names}")
         with archive.open(member) as stream:
             header(stream, archive.getinfo(member).file_size)  # type: ignore[arg-type]
         return member, archive.read(member)

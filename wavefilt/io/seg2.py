@@ -186,7 +186,7 @@ def _interval(strings: dict[str, str], given: float | None) -> float | None:
     if not (math.isfinite(value) and value > 0):
         return given
     if given is not None and not math.isclose(given, value, rel_tol=1e-6):
-        raise LayoutError(f"`dt` {given} contradicts SAMPLE_INTERVAL {value} in the file")
+        raise LayoutError(f"`dt={given}` contradicts SAMPLE_INTERVAL {value} in the file")
     return value
 
 

@@ -379,7 +379,7 @@ def _delimiter_of(body: bytes, given: str | None) -> str:
     if given is not None:
         if given not in _DELIMITERS:
             known = "use ',' ';' '\\t' ' ' or comma, semicolon, tab, space"
-            raise LayoutError(f"`delimiter` {given!r} is not known: {known}")
+            raise LayoutError(f"`delimiter={given!r}` is not known: {known}")
         return _DELIMITERS[given]
     row = body.partition(b"\n")[0].decode("latin-1").strip()
     words = row.split()
@@ -454,7 +454,7 @@ def _chosen_columns(
     if layout.columns is not None:
         chosen = tuple(k - 1 for k in layout.columns)
         if not chosen or len(set(chosen)) < len(chosen) or not set(chosen) <= set(range(count)):
-            raise LayoutError(f"`columns` {layout.columns}: give each column once, counted from 1 to {count}")
+            raise LayoutError(f"`columns={layout.columns}`: give each column once, counted from 1 to {count}")
         return chosen, layout.dt, ()
     if count < 2 or len(time) < 3 or not np.isfinite(time).all() or not np.all(np.diff(time) > 0):
         return tuple(range(count)), layout.dt, ()
@@ -462,7 +462,7 @@ def _chosen_columns(
     step, unit = float((time[-1] - time[0]) / (len(time) - 1)), table.last_digit()
     _check_uniform(time, step, unit, line)
     if layout.dt is not None and abs(layout.dt - step) > 2 * unit / (len(time) - 1) + 1e-6 * step:
-        contradiction = f"`dt` {layout.dt} contradicts column 1, which has steps of {step:.7g}"
+        contradiction = f"`dt={layout.dt}` contradicts column 1, which has steps of {step:.7g}"
         raise LayoutError(f"{contradiction}; if it is not time in seconds, give the traces with `columns`")
     return tuple(range(1, count)), step, (f"column 1 is time, in steps of {step:.7g} s",)
 

@@ -268,11 +268,11 @@ class PlotOptions:
             if not pair and name in PARTS[1:]:
                 raise OptionError(f"`panels`: {name} needs the denoised recording too: before.plot(after)")
         if self.gain is not None and None in recording.intervals:
-            raise OptionError(f"`gain` {self.gain!r} needs the sampling interval, which {source} lacks: give `dt`")
+            raise OptionError(f"`gain={self.gain!r}` needs the sampling interval, which {source} lacks: give `dt`")
         if self.traces_by == "id" and not recording.ids:
-            raise OptionError(f"`traces_by` 'id': {source} ({recording.format}) has no station ids")
+            raise OptionError(f"`traces_by='id'`: {source} ({recording.format}) has no station ids")
         if self.traces_by == "offset" and not recording.offsets:
-            raise OptionError(f"`traces_by` 'offset': the headers of {source} ({recording.format}) have no offsets")
+            raise OptionError(f"`traces_by='offset'`: the headers of {source} ({recording.format}) have no offsets")
 
 
 class DrawnTraces:

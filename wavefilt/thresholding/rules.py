@@ -113,7 +113,11 @@ class Rule:
             return sigma * self.factor(samples, options)
         assert self.function is not None
         parts = [options.transform.parts] if self.complex else []
-        return np.asarray(self.function(statistics, sigma, samples, *parts))
+        thresholds = np.asarray(self.function(statistics, sigma, samples, *parts))
+        if thresholds.dtype.kind not in "fiu" or thresholds.shape not in (sigma.shape, (len(sigma), 1)):
+            given = f"{thresholds.dtype} of shape {thresholds.shape}"
+            raise OptionError(f"`rule` must return thresholds of shape {sigma.shape} (levels, traces), not {given}")
+        return thresholds
 
     @property
     def option(self) -> str | list[float]:

@@ -54,11 +54,11 @@ def find(word: str | Transform, ndim: int, basis: str | None = None) -> Transfor
         matches = list(TRANSFORMS.values())
     found = next((own for own in matches if (own.word, own.ndim) == (word, ndim)), None)
     if found is None:
-        needs = "traces, not sections" if ndim == 2 else "sections, with two axes"
-        raise OptionError(f"`transform` {word!r} is for {needs}")
+        needs = "traces, not sections" if ndim == 2 else "sections: use `two_dimensional=True`, or two axes"
+        raise OptionError(f"`transform={word!r}` is for {needs}")
     if basis is None:
         return found
     if found not in PACKETS.values():
-        raise OptionError(f"`basis` is for `transform` 'wp', not {word!r}")
+        raise OptionError(f"`basis` is for `transform='wp'`, not {word}")
     check("basis", basis, PACKETS)
     return PACKETS[basis]

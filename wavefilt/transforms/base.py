@@ -103,7 +103,7 @@ class Transform(ABC):
         for name, refused, reason in self.refusals(options):
             if refused:
                 value = options.rule.option if name == "rule" else getattr(options, name)
-                raise OptionError(f"`{name}` {value!r} is not for `transform` {self.word!r}{reason}")
+                raise OptionError(f"`{name}={value!r}` is not for `transform={self.word!r}`{reason}")
 
     def refusals(self, options: Options) -> Iterable[Refusal]:
         """Yield all options that this transform can refuse."""
@@ -217,7 +217,7 @@ class Transform(ABC):
         Raises OptionError by default.
         """
         what = "coefficients have no known place in time, which rule js and noise that changes need"
-        raise OptionError(f"`transform` {self.name!r}: its {what}")
+        raise OptionError(f"`transform={self.name!r}`: its {what}")
 
     def live_shares(self, live: Mask, analysis: Analysis) -> tuple[Array, ...]:
         """Return the share of each coefficient's filter energy on ``live`` samples of a section, finest band first.

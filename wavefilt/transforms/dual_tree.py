@@ -91,7 +91,7 @@ class DualTreeTransform(Transform):
     def analyse(self, x: Array, analysis: Analysis) -> tuple[Array, ...]:
         """Return the coefficients; the approximation of traces is complex too, with tree a as the real part."""
         if np.iscomplexobj(x):
-            raise OptionError(f"`transform` {self.word!r} is for real samples")
+            raise OptionError(f"`transform={self.word!r}` is for real samples")
         low, levels = decomposed(padded(x, analysis.level), analysis.wavelets[0], analysis.level, self.ndim)
         low = paired(low) if self.ndim == 1 else np.ascontiguousarray(low)
         return (low, *(band for bands in reversed(levels) for band in bands))

@@ -62,7 +62,7 @@ def as_window(wavelet: object) -> Window:
     sizes = [int(size) for size in match.groups()] if match else []
     if not match or any(size < 2 or size % 2 for size in sizes):
         example = "sine32x64, which is 32 traces by 64 samples, both even"
-        raise OptionError(f"`wavelet` {wavelet!r} is no window of transform 'fk': name it as {example}")
+        raise OptionError(f"`wavelet={wavelet!r}` is no window of transform 'fk': name it as {example}")
     return Window(*sizes)
 
 
@@ -162,7 +162,7 @@ class FKTransform(Transform):
         from scipy import fft
 
         if np.iscomplexobj(x):
-            raise OptionError(f"`transform` {self.word!r} is for real samples: denoise both parts one by one")
+            raise OptionError(f"`transform={self.word!r}` is for real samples: denoise both parts one by one")
         if not analysis.level:
             return (x,)
         (across, along), batch = self.windows(analysis, x.shape[1:]), len(x)

@@ -173,7 +173,7 @@ class MaximalOverlapTransform(DecimatedTransform):
 
     def refusals(self, options: Options) -> Iterable[Refusal]:
         yield from super().refusals(options)
-        yield "rule", options.rule.blocks, ": it shrinks blocks of `transform` 'dwt'"
+        yield "rule", options.rule.blocks, ": it shrinks blocks of `transform='dwt'`"
 
     def deepest(self, shape: Shape, filters: Any) -> int:
         """Return log2 of the length: above, the taps would lie more than half of the samples apart."""

@@ -147,7 +147,7 @@ def as_dual_tree(wavelet: object) -> DualTree:
         raise TypeError(f"wavelet must be names as in {DualTree().name!r} or a DualTree, not {type(wavelet).__name__}")
     biort, comma, qshift = (part.strip() for part in wavelet.partition(","))
     if not comma:
-        raise ValueError(f"`wavelet` {wavelet!r} must be the names of two filters, as in {DualTree().name!r}")
+        raise ValueError(f"`wavelet={wavelet!r}` must be the names of two filters, as in {DualTree().name!r}")
     return DualTree(biort, qshift)
 
 

@@ -24,7 +24,7 @@ class FilterBank(Protocol):
 
 WaveletLike: TypeAlias = "str | FilterBank"
 
-CONTINUOUS = "`wavelet` {!r} is continuous; choose a discrete one (`wavefilt wavelets`)"
+CONTINUOUS = "`wavelet={!r}` is continuous; choose a discrete one (`wavefilt wavelets`)"
 
 
 def names() -> list[str]:
