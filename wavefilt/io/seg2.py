@@ -152,8 +152,8 @@ def _samples(origin: Origin, trace: Trace) -> Array:
         dtype = np.dtype(origin.endian + DTYPES[trace.code])
         return np.frombuffer(origin.file, dtype, trace.samples, trace.data).astype(dtype.newbyteorder("="))
     # a word of four 4-bit exponents, lowest first, then four 16-bit ones'-complement mantissas
-    words = np.frombuffer(origin.file, origin.endian + "i2", trace.samples * 5 // 4, trace.data)
-    words = words.reshape(-1, 5).astype(np.int32)
+    stored = np.frombuffer(origin.file, origin.endian + "i2", trace.samples * 5 // 4, trace.data)
+    words = stored.reshape(-1, 5).astype(np.int32)
     exponents = (words[:, :1] >> np.array([0, 4, 8, 12])) & 15
     mantissas = words[:, 1:] + (words[:, 1:] < 0)
     samples: Array = (mantissas << exponents).astype(np.int32).ravel()
