@@ -52,7 +52,7 @@ class WavefiltNameSpace(PatchNameSpace):  # type: ignore[misc]
             check_even(coordinate.values, f"coordinate {time!r}", "use wavefilt.denoise(patch.data, axis=...)")
         sigma = Clock.of_coordinate(coordinate.values, f"coordinate {time!r}").in_samples(options.get("sigma", "level"))
         options = {**options, "sigma": sigma}
-        chosen = Options.of(wavelet, options, "dim", ndim=2 if len(dims) == 2 else 1)
+        chosen = Options(wavelet, **options, ndim=2 if len(dims) == 2 else 1)
         samples = denoise(patch.data, wavelet, backend=backend, **along(axes), **options)
         name = backend if isinstance(backend, str) else backend.name
         level = chosen.level_for(*(patch.data.shape[axis] for axis in axes))

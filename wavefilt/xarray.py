@@ -130,7 +130,7 @@ def _in_samples(
     coordinate = data[dim].values if dim in data.coords else np.array([])
     clock = Clock.of_coordinate(coordinate, name)
     own: Keywords = {**options, "sigma": clock.in_samples(options.get("sigma", "level"))}
-    return own, Options.of(wavelet, own, "dim", ndim=2 if len(dims) == 2 else 1)
+    return own, Options(wavelet, **own, ndim=2 if len(dims) == 2 else 1)
 
 
 def _extended(attributes: Mapping[str, ArrayLike], line: str) -> str:
