@@ -362,14 +362,14 @@ class Options:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "transform", transforms.find(self.transform, self.ndim, self.basis))
+        rule = self.transform.default_rule if self.rule is None else self.rule
+        object.__setattr__(self, "rule", rules.find(rule))
         if self.wavelet is None:
-            object.__setattr__(self, "wavelet", self.transform.default_wavelet)
+            object.__setattr__(self, "wavelet", self.transform.usual_wavelet(self.rule))
         assert self.wavelet is not None
         object.__setattr__(self, "filters", self.transform.filters(self.wavelet))
         check("mode", self.mode, boundary.EXTENSIONS)
         check("scope", self.scope, SCOPES)
-        rule = self.transform.default_rule if self.rule is None else self.rule
-        object.__setattr__(self, "rule", rules.find(rule))
         if self.transform.parts == 2 and not self.rule.complex:
             others = ", ".join(name for name, rule in rules.RULES.items() if rule.complex)
             raise OptionError(

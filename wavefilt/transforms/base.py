@@ -113,6 +113,10 @@ class Transform(ABC):
         yield "rule", section and options.rule.blocks, only_traces
         yield "detrend", section and options.detrend is not None, only_traces
 
+    def usual_wavelet(self, rule: rules.Rule) -> str:
+        """Return the option ``wavelet`` if it is left out."""
+        return self.default_wavelet
+
     def filters(self, wavelet: WaveletLike) -> Any:
         """Return the filters for the option ``wavelet``: a hashable object with ``name`` and ``dec_len``.
 
