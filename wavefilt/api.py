@@ -16,6 +16,7 @@ from wavefilt.backends import registry
 from wavefilt.backends.interface import Backend, DeviceBackend, Taken, accelerates
 from wavefilt.engine import Outcome
 from wavefilt.options import NoiseForm, Options
+from wavefilt.statics import without
 from wavefilt.thresholding.rules import RULES, Rule
 from wavefilt.transforms import TRANSFORMS, Transform
 from wavefilt.vocabulary import Basis, Detrend, Estimator, Mode, Scope, Shrink
@@ -40,6 +41,7 @@ def denoise(
     detrend: Detrend | None = None,
     blend: float = 0.0,
     basis: Basis | None = None,
+    statics: bool = False,
     axis: int = -1,
     axes: tuple[int, int] | None = None,
     backend: str | Backend = "auto",
@@ -131,6 +133,9 @@ def denoise(
         that compare variances need some noise before the onset.
     basis : {"risk", "entropy", "full"}, optional
         With "wp", the basis of least risk (the default), of least entropy, or all packets of the deepest level.
+    statics : bool
+        With ``axes``, find the residual shifts and amplitudes of the traces, denoise the section without them, and put
+        them back (`wavefilt.statics.find`), with any transform.
     axis : int
         Time axis.
     axes : pair of int, optional
@@ -224,7 +229,23 @@ def denoise(
     if axes is not None and axis != -1:
         raise ValueError(f"`axis={axis}` and `axes={axes}` both name what to transform: give one")
     ndim: Literal[1, 2] = 1 if axes is None else 2
-    given = wavelet, level, mode, rule, shrink, sigma, scope, keep, transform, spins, ndim, detrend, blend, basis
+    given = (
+        wavelet,
+        level,
+        mode,
+        rule,
+        shrink,
+        sigma,
+        scope,
+        keep,
+        transform,
+        spins,
+        ndim,
+        detrend,
+        blend,
+        basis,
+        statics,
+    )
     if PLAIN.issuperset(map(type, given)):
         meant = RULES.get(rule), TRANSFORMS.get(transform)  # type: ignore[arg-type]  # a name may be registered again
         options = _options(meant, *given)  # type: ignore[arg-type]
@@ -258,7 +279,7 @@ def denoise(
     return (y, residual) if return_residual else y
 
 
-PLAIN = frozenset((str, int, float, type(None)))
+PLAIN = frozenset((str, int, float, bool, type(None)))
 """Types of options that cannot change, so that checked options are found again by their values."""
 
 
@@ -282,6 +303,11 @@ def run(
     ``report``, ``out`` and ``samples_only`` are those of `wavefilt.engine.denoise`.
     """
     rows = x[None] if x.ndim == options.ndim else x
+    if options.statics and x.size:
+        statics, longer, others = without(rows, options)
+        outcome = run(longer if statics.found else rows, others, backend, report)
+        y = statics.restored(outcome.samples, rows.shape[-1]) if statics.found else outcome.samples
+        return replace(outcome, samples=y.reshape(x.shape), method=options, statics=statics)
     level = options.level_for(*rows.shape[1:])
     how = arrays.dtype_name(x.dtype), rows.shape, options.analysis(level)
     chosen = registry.choose(backend, *how, denoising=True, on_host=options.host_only)

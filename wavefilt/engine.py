@@ -36,6 +36,7 @@ from wavefilt.wavelets.boundary import ROUND, extended
 
 if TYPE_CHECKING:
     from wavefilt.backends.interface import Backend
+    from wavefilt.statics import Statics
 
 BINS = {4: 1 << 16, 8: 1 << 21}
 """Bins of a table of magnitudes, by their bytes: two passes find a float32, three a float64."""
@@ -470,13 +471,14 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Denoised samples with the options, the backend that ran, the number of levels and the estimates."""
+    """Denoised samples with the options, the backend that ran, the number of levels, the estimates and the statics."""
 
     samples: Array
     method: Options
     backend: str
     level: int
     estimates: list[Estimate]
+    statics: Statics | None = None
 
     def __repr__(self) -> str:
         size = f"{' x '.join(map(str, self.samples.shape))} {self.samples.dtype}"

@@ -291,6 +291,7 @@ class Common(TypedDict, total=False):
     spins: int
     detrend: Detrend | None
     blend: float
+    statics: bool
 
 
 class Keywords(Common, total=False):
@@ -335,6 +336,7 @@ class Options:
     detrend: Detrend | None = None
     blend: float = 0.0
     basis: Basis | None = None
+    statics: bool = False
     filters: Any = field(init=False, repr=False, compare=False)
     """The filters that ``wavelet`` means, as `Transform.filters` returns them."""
     noise: Noise = field(init=False, repr=False, compare=False)
@@ -358,6 +360,7 @@ class Options:
             detrend: Detrend | None = None,
             blend: float = 0.0,
             basis: Basis | None = None,
+            statics: bool = False,
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -394,6 +397,10 @@ class Options:
             check("detrend", self.detrend, DETRENDS)
         if not is_number(self.blend) or not 0 <= self.blend < 1:
             raise OptionError(f"`blend={self.blend!r}` must be a number of at least 0, and less than 1")
+        if not isinstance(self.statics, bool):
+            raise OptionError(f"`statics={self.statics!r}` must be True or False")
+        if self.statics and self.ndim == 1:
+            raise OptionError("`statics=True` is for sections: use `two_dimensional=True`, or two axes")
 
     def _check_shrink(self) -> None:
         if self.shrink is None:
@@ -430,7 +437,7 @@ class Options:
         """Whether only backends in host memory support these options."""
         name, rule = self.transform.name, self.rule
         on_device = name not in ("modwt2", "wp") and (rule.together is None or (rule.local and name != "dwt2"))
-        return self.noise.changing or not on_device or (self.ndim == 2 and self.spins > 1)
+        return self.noise.changing or self.statics or not on_device or (self.ndim == 2 and self.spins > 1)
 
     @cached_property
     def shrinks_approximation(self) -> bool:
@@ -636,7 +643,7 @@ class Options:
         used |= {"wavelet": self.filters.name, "level": level if self.transform.has_levels else None}
         if not self.rule.own_function:
             used["shrink"] = self.shrink_word
-        used |= {"detrend": self.trend, "blend": self.blend or None}
+        used |= {"detrend": self.trend, "blend": self.blend or None, "statics": self.statics or None}
         used |= {"rule": self.rule.option, "transform": self.transform.word}
         call = separator.join(f"{name}={used[name]!r}" for name in sorted(used) if used[name] is not None)
         return f"wavefilt {__version__}: denoise({call})"

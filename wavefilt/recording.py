@@ -165,8 +165,9 @@ class Recording(io.Contents):
         in_seconds = not isinstance(sigma, tuple) or sigma[:1] != ("running",) or any(self.intervals)
         for trace in range(len(self.traces)):
             traces.setdefault(self.clock(trace).in_samples(sigma) if in_seconds else sigma, []).append(trace)
-        if options.scope == "record" and len(traces) > 1:
-            raise ValueError(f'{self.source}: scope="record" needs noise at the same samples of all traces: {sigma!r}')
+        if len(traces) > 1 and (options.scope == "record" or options.ndim == 2):
+            what = "a section" if options.ndim == 2 else 'scope="record"'
+            raise ValueError(f"{self.source}: {what} needs noise at the same samples of all traces: {sigma!r}")
         return [(replace(options, sigma=one), rows) for one, rows in traces.items()] or [(options, [])]
 
     def residual(self, denoised: Recording) -> Recording:
