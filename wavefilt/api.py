@@ -16,13 +16,13 @@ from wavefilt.backends import registry
 from wavefilt.backends.interface import Backend, DeviceBackend, Taken, accelerates
 from wavefilt.engine import Outcome
 from wavefilt.options import NoiseForm, Options
-from wavefilt.statics import without
+from wavefilt.statics import denoise_without
 from wavefilt.thresholding.rules import RULES, Rule
 from wavefilt.transforms import TRANSFORMS, Transform
 from wavefilt.vocabulary import Basis, Detrend, Estimator, Mode, Scope, Shrink
 from wavefilt.vocabulary import Rule as RuleName
 from wavefilt.vocabulary import Transform as TransformName
-from wavefilt.wavelets.filters import WaveletLike, with_levels
+from wavefilt.wavelets.filters import WaveletLike
 
 
 def denoise(
@@ -265,11 +265,11 @@ def denoise(
         taken = arrays.take(x, *along)
     into = None if out is None else taken.rows_of(out)
     outcome = run(taken.rows, options, backend, out=into, samples_only=True)
-    if ndim == 2 and options.level is None and outcome.level == 0 and taken.rows.size:
-        size, name = min(taken.rows.shape[1:]), options.filters.name
-        few = f"{size} samples along an axis are too few for one level of {name} in two dimensions"
-        others = with_levels(size, options.filters) or "no wavelet has a level"
-        warnings.warn(f"unchanged: {few}; {others}", stacklevel=2)
+    used = outcome.method.filters.name
+    if ndim == 2 and options.level is None and taken.rows.size and (used != options.filters.name or not outcome.level):
+        few = f"are too few for one level of {options.filters.name} in two dimensions"
+        instead = f"{used} is used" if outcome.level else "the section is unchanged"
+        warnings.warn(f"{min(taken.rows.shape[1:])} samples along an axis {few}; {instead}", stacklevel=2)
     y = taken.restore(outcome.samples)
     residual = taken.restore(taken.rows - outcome.samples) if return_residual else None
     if out is not None:
@@ -303,11 +303,10 @@ def run(
     ``report``, ``out`` and ``samples_only`` are those of `wavefilt.engine.denoise`.
     """
     rows = x[None] if x.ndim == options.ndim else x
+    options = options.fitting(*rows.shape[1:])
     if options.statics and x.size:
-        statics, longer, others = without(rows, options)
-        outcome = run(longer if statics.found else rows, others, backend, report)
-        y = statics.restored(outcome.samples, rows.shape[-1]) if statics.found else outcome.samples
-        return replace(outcome, samples=y.reshape(x.shape), method=options, statics=statics)
+        outcome = denoise_without(rows, options, lambda own, others: run(own, others, backend, report))
+        return replace(outcome, samples=outcome.samples.reshape(x.shape))
     level = options.level_for(*rows.shape[1:])
     how = arrays.dtype_name(x.dtype), rows.shape, options.analysis(level)
     chosen = registry.choose(backend, *how, denoising=True, on_host=options.host_only)

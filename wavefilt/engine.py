@@ -772,6 +772,8 @@ def window_noise(
     Levels too coarse for the window have the noise of its coarsest level, scaled for white noise; with a rule for
     coloured noise they are NaN, which stands for the estimate from all coefficients of the level.
     """
+    if options.ndim == 2:
+        return _window_noise_of_sections(traces, parts, options, level, backend)
     window = options.noise.window_in(traces.shape[1])
     length = window.stop - window.start
     rows = np.ascontiguousarray(traces[:, window])
@@ -786,6 +788,29 @@ def window_noise(
     statistics = backend.statistics([backend.decompose(rows, options.analysis(depth))], options.scope)
     found = options.transform.noise(statistics, "level", options.bands(depth))
     return np.concatenate([found, found[-1:] * options.noise_gains(level - depth + 1, "global")[1:]])
+
+
+def _window_noise_of_sections(
+    x: Array, parts: Sequence[tuple[Segments, int]], options: Options, level: int, backend: Backend
+) -> Floats:
+    """Return the noise (bands, sections), or (bands, 1) of a record, from the noise window of the live traces."""
+    window, found = options.noise.window_in(x.shape[2]), np.zeros((len(options.bands(level)), len(x)))
+    for part, _ in parts:
+        sections = part.of(x)[..., window]
+        if part.live is not None:
+            sections = sections[:, part.live[:, window].all(axis=1)]
+        shape = sections.shape[1:]
+        depth = min(level, options.transform.usual_level(shape, options.filters)) if min(shape) else 0
+        if depth == 0:
+            few = f"the noise window has {shape[0]} traces of {shape[1]} samples, too few for {options.filters.name}"
+            raise ValueError(f"{few}; give a longer one")
+        pyramid = backend.decompose(np.ascontiguousarray(sections), options.analysis(depth))
+        own = np.sqrt(backend.statistics([pyramid], "trace").mean_square() / options.transform.parts)
+        found[:, part.rows] = options.transform.noise_from_fewer(own, level, options)
+    if options.scope == "record":
+        rows = np.concatenate([part.rows for part, _ in parts])
+        found = np.sqrt(np.square(found[:, rows]).mean(axis=1, keepdims=True))
+    return found
 
 
 def _window_energy(

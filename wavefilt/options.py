@@ -42,7 +42,7 @@ from wavefilt.vocabulary import (
 from wavefilt.vocabulary import Rule as RuleName
 from wavefilt.vocabulary import Transform as TransformName
 from wavefilt.wavelets import boundary
-from wavefilt.wavelets.filters import WaveletLike, with_levels
+from wavefilt.wavelets.filters import WaveletLike, shorter, with_levels
 
 GOLDEN = (3 - math.sqrt(5)) / 2
 """The fractional parts of its multiples are spread evenly from 0 to 1, for any number of multiples."""
@@ -516,6 +516,13 @@ class Options:
     def deepest(self, *shape: int) -> int:
         """Return the maximum number of levels for a trace of this length, or a section of this shape."""
         return self.transform.deepest(shape, self.filters)
+
+    def fitting(self, *shape: int) -> Options:
+        """Return these options with a shorter wavelet of the family for a section too small for one level."""
+        if self.ndim == 1 or self.level is not None or self.transform.usual_level(shape, self.filters):
+            return self
+        wavelet = shorter(min(shape), self.filters)
+        return self if wavelet is None else replace(self, wavelet=wavelet)
 
     def halo(self, level: int) -> int | None:
         """Return the number of samples on each side of a chunk that its result depends on, as `Transform.halo`."""

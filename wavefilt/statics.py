@@ -21,8 +21,10 @@ to rounding. What a shift moves over the ends of a trace stays in the continuati
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +34,9 @@ from wavefilt.options import Options
 from wavefilt.thresholding.rules import quantile_to_sigma
 from wavefilt.transforms.fk import Axis, Frame
 from wavefilt.wavelets.boundary import extended
+
+if TYPE_CHECKING:
+    from wavefilt.engine import Outcome
 
 ROUNDS = 4
 STEP = 1.15
@@ -118,25 +123,28 @@ def find(sections: Array) -> Statics:
     return Statics(shifts, factors)
 
 
-def without(sections: Array, options: Options) -> tuple[Statics, Array, Options]:
-    """Return the statics of sections, the sections without them, and the options for these."""
-    statics = find(sections)
-    gaps = np.isnan(sections)
-    longer = statics.removed(filled(sections, ~gaps)[0] if gaps.any() else sections)
-    if gaps.any():
-        longer[statics.rolled(gaps)] = np.nan
+def denoise_without(sections: Array, options: Options, run: Callable[[Array, Options], Outcome]) -> Outcome:
+    """Call ``run`` for sections without their statics, and put these back; gaps are returned as they are."""
+    statics, others = find(sections), replace(options, statics=False)
+    if not statics.found:
+        return replace(run(sections, others), method=options, statics=statics)
+    samples, gaps = sections.shape[-1], np.isnan(sections)
+    whole = statics.removed(filled(sections, ~gaps)[0] if gaps.any() else sections)
+    longer = np.where(statics.rolled(gaps), np.nan, whole) if gaps.any() else whole
     if options.noise.window:
-        first = _before(sections.shape[-1])
-        start, stop = (end + first for end in options.noise.window)
-        options = replace(options, sigma=("window", start, stop))
-    return statics, longer, replace(options, statics=False)
+        start, stop = (end + _before(samples) for end in options.noise.window)
+        others = replace(others, sigma=("window", start, stop))
+    outcome = run(longer, others)
+    y = statics.restored(np.where(np.isnan(outcome.samples), whole, outcome.samples), samples)
+    return replace(outcome, samples=np.where(gaps, sections, y), method=options, statics=statics)
 
 
+@lru_cache(maxsize=32)
 def _length(samples: int) -> int:
     """Return the odd length to which sections are continued, a product of 3, 5 and 7 for its Fourier transform."""
     longest = samples + MARGIN
-    powers = [3**a * 5**b * 7**c for a in range(40) for b in range(28) for c in range(23)]
-    return min(n for n in powers if n >= longest)
+    factors = [3**a * 5**b * 7**c for a in range(30) for b in range(20) for c in range(16)]
+    return int(min(n for n in factors if n >= longest))
 
 
 def _before(samples: int) -> int:
@@ -149,7 +157,8 @@ def _continued(x: Array) -> Array:
     more, first = _length(samples) - samples, _before(samples)
     both = extended(x, "symmetric", more, more)
     fade = ((np.arange(more) + 1) / (more + 1)).astype(x.dtype)
-    between = both[..., :more] * fade + both[..., more + samples :] * fade[::-1]
+    before, after = both[..., :more], both[..., more + samples :]
+    between = after + fade * (before - after)  # so that dead traces stay constant
     return np.concatenate([between[..., more - first :], x, between[..., : more - first]], axis=-1)
 
 

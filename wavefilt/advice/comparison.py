@@ -259,7 +259,10 @@ class Contest:
             behind = risk.blocks - best.blocks
             numbers = risk.mean, risk.error, float(behind.mean()), standard_error(behind)
             verdict = verdicts.get(name, "untested")
-            trials.append(Trial(options, name, *numbers, risk.residual, factor * risk.seconds, verdict))
+            given = next(iter(methods_of(options, taken).values()))
+            used = given.fitting(*taken.rows.shape[1:]).filters.name
+            said = name if used == given.filters.name else f"{name}, {used}"  # a section of few traces
+            trials.append(Trial(options, said, *numbers, risk.residual, factor * risk.seconds, verdict))
         live = np.flatnonzero(self.criterion.variance)
         ratios = np.nanvar(taken.traces[live], axis=1) / self.criterion.variance[live]
         shown = live[np.argsort(ratios)[len(live) // 2]]

@@ -468,15 +468,13 @@ def _draw_statics(figure: SubFigure, outcome: Outcome | None) -> None:
     upper.set_title("statics", fontsize=MEDIUM, pad=5)
     upper.tick_params(labelbottom=False)
     lower.set_xlabel("trace", fontsize=MEDIUM, labelpad=1)
-    numbers = {"shift (samples)": None, "factor": None}
-    if statics is not None:
-        numbers = {"shift (samples)": statics.shifts[0], "factor": statics.factors[0]}
-    for axes, (name, values) in zip((upper, lower), numbers.items(), strict=True):
+    for axes, name, word in ((upper, "shifts", "shift (samples)"), (lower, "factors", "factor")):
         style(axes, grid=True)
-        axes.set_ylabel(name, fontsize=MEDIUM, labelpad=1)
-        if values is None:
+        axes.set_ylabel(word, fontsize=MEDIUM, labelpad=1)
+        if statics is None:
             _write_instead(axes, "not searched for")
         else:
+            values = getattr(statics, name)[0]
             axes.plot(values, ".-", color=data.COLORS["after"], linewidth=0.8, markersize=3)
 
 
