@@ -88,7 +88,6 @@ def gains(case: Case) -> Iterator[Row]:
             started = time.perf_counter()
             y = method.run(record, **chosen)
             row: Row = {**record.about, "method": method.name, **measures(record, y)}
-
             yield row if record.group in methods.BY_GROUP else row | {"seconds": time.perf_counter() - started}
 
 
