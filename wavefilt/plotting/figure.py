@@ -453,7 +453,7 @@ def _draw_levels(figure: SubFigure, outcome: Outcome | None) -> None:
     _draw_thresholds(thresholds, *medians)
     places = np.arange(1, depth + 1, math.ceil(depth / 10))
     thresholds.set_xticks(places)
-    bands = outcome.method.transform.bands(outcome.level)
+    bands = outcome.method.bands(outcome.level)
     if len(bands) > outcome.level:
         thresholds.set_xticks(places, [bands[i - 1].name for i in places])
         thresholds.set_xlabel("band (1 = finest)", fontsize=MEDIUM, labelpad=1)
