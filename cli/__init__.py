@@ -85,7 +85,7 @@ def group() -> None:
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command and leave with its exit code."""
-    with interrupts.raised() as arrived:
+    with interrupts.caught() as arrived:
         try:
             code = group.main(arguments, prog_name="wavefilt", standalone_mode=False)
         except (click.Abort, KeyboardInterrupt):
