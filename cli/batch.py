@@ -192,7 +192,9 @@ def _shared(files: Files, request: Request, count: int, ended: Callable[[], bool
         running = set()
         try:
             while True:
-                if not arrived and not ended():
+                if arrived or ended():
+                    running = {future for future in running if not future.cancel()}
+                else:
                     with interrupts.blocked():
                         more = islice(left, AHEAD * count - len(running))
                         running |= {pool.submit(attempt, *file, request) for file in more}
