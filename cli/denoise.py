@@ -160,7 +160,7 @@ def _intended(before: Recording, request: Request) -> Facts:
     from wavefilt import report
 
     before.check(request.options)
-    method = request.options if request.noise is None else before.methods(request.options, request.noise)[0][0]
+    method = before.methods(request.options, request.noise)[0][0]
     shape = report.transformed(before, method)
     level = method.level_for(*shape)
     notes = [*before.notes, *([] if level else [report.unchanged(method, min(shape))])]
@@ -237,6 +237,8 @@ def _details(facts: Facts) -> list[str]:
         rows.append(("approximation", f"{sigma:.4g}", f"{threshold:.4g}"))
     lines = [f"  {name}: sigma {sigma}, threshold {threshold}" for name, sigma, threshold in rows]
     ranges = "" if transform.ndim > 1 else "; median (10 % to 90 %) of these, level 1 is the finest:"
+    if "noise" in facts:
+        lines.insert(0, f"  noise: {facts['noise']}")
     if names and "noisy_traces" in facts and facts["traces"] > 1:  # of a streamed file
         lines.insert(0, f"  {facts['noisy_traces']} of {facts['traces']} traces have noise{ranges}")
     elif names and "live_traces" in facts and (facts["dead_traces"] or (facts["traces"] > 1 and ranges)):

@@ -112,7 +112,7 @@ def denoise(source: str, target: str, request: Request, backend: str | Backend, 
     """
     from wavefilt.files import stream
     from wavefilt.io.files import NotStreamed
-    from wavefilt.options import Clock
+    from wavefilt.recording import streamed
     from wavefilt.report import resolved, unchanged, versions
 
     automatic = [] if limit is None else [f"larger than memory: streamed within {spelled(limit)}"]
@@ -125,9 +125,7 @@ def denoise(source: str, target: str, request: Request, backend: str | Backend, 
         except NotStreamed as error:
             raise Failure(message(error), 2) from error
     with closing(opened), run_errors(source, *automatic):
-        if request.noise is not None:
-            clock = Clock(opened.interval, None, opened.shape[1], source)
-            method = replace(method, sigma=clock.in_samples(request.noise))
+        method = streamed(opened, method, request.noise)
         with _bytes_bar(source, request.quiet) as advance:
             report = stream(opened, Path(target), method, limit, backend, request.overwrite, advance)
     return {

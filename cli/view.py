@@ -48,8 +48,7 @@ def view(input: str, port: int, no_browser: bool, overwrite: bool, **parsed: Any
     ((path, target),) = jobs
     recording = read(path, request.layout, request.format)
     given = {name: parsed[name] for name in (*OPTION_NAMES, "two_dimensional")}
-    if request.noise is not None:
-        given["sigma"] = request.noise
+    given["sigma"] = request.noise
     with usage_errors():
         check_output(recording, Path(target))
     with run_errors(path):

@@ -92,13 +92,18 @@ def _due(recording: Recording, trace: int, after: int = 0) -> np.datetime64:
 
 
 def energies(before: Recording, after: Recording) -> tuple[Floats, float, float]:
-    """Return Σ x² of each trace and Σ (x - y)² of all, in units of the largest magnitude, and that; gaps count as 0."""
+    """Return the energy of each trace about its mean and Σ (x - y)² of all, in units of the largest magnitude, and that.
+
+    Gaps count as 0.
+    """
     peak = max((float(np.nanmax(np.abs(finite(x)), initial=0)) for x in before.traces), default=0.0)
     scale = peak or 1.0  # squares of samples of any size stay finite
     squares, residual = np.zeros(len(before.traces)), 0.0
     for i, (x, y) in enumerate(zip(before.traces, after.traces, strict=True)):
         wide = finite(x) / scale
-        squares[i] = np.nansum(np.abs(wide) ** 2)
+        known = ~np.isnan(wide)
+        mean = np.sum(wide, where=known) / max(np.count_nonzero(known), 1)
+        squares[i] = np.sum(np.abs(wide - mean) ** 2, where=known)
         residual += float(np.nansum(np.abs(wide - np.asarray(y, wide.dtype) / scale) ** 2))
     return squares, residual, peak
 
@@ -110,7 +115,7 @@ def finite(samples: Array) -> Array:
 
 
 def residual_energy(before: Recording, after: Recording) -> float:
-    """Return the energy of the residual, Σ (x - y)² / Σ x² over all samples outside gaps; 0 for silence."""
+    """Return the energy of the residual over that of all traces about their means, outside gaps; 0 for silence."""
     squares, residual, _ = energies(before, after)
     return residual / float(sum(squares) or 1.0)
 
@@ -131,6 +136,7 @@ def describe(before: Recording, after: Recording, seconds: float) -> Facts:
         **_spread("sigma", "", before, outcome, lambda e: e.sigma),
         **_spread("thresholds", "", before, outcome, lambda e: e.thresholds),
         **_approximation(before, outcome),
+        **({"noise": after.noise.source} if after.noise and isinstance(method.sigma, tuple) else {}),
         "residual_energy": residual_energy(before, after),
         "backend": outcome.backend,
         "seconds": seconds,

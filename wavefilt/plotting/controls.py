@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,6 @@ import panel as pn
 from wavefilt import transforms
 from wavefilt.arrays import Array
 from wavefilt.containers import Container
-from wavefilt.options import rounded_seconds
 from wavefilt.thresholding.rules import RULES
 from wavefilt.thresholding.shrinkage import FUNCTIONS
 from wavefilt.vocabulary import ESTIMATORS, SCOPES
@@ -72,9 +71,12 @@ class Controls:
     """
 
     def __init__(self, traces: Container, given: dict[str, Any], changed: Callable[[], None]) -> None:
-        self.interval, self.given, self.changed = traces.interval, given, changed
+        self.given, self.changed = given, changed
+        self.clock = replace(traces.recording.clock(0), interval=traces.interval)
         self.window: tuple[int, int] | None = None
-        noise = {"of each level": "level", "of the finest level": "global", WINDOW: WINDOW}
+        self.declared = traces.recording.declared_noise
+        noise = {self.declared.source: DEFAULT} if self.declared else {}
+        noise |= {"of each level": "level", "of the finest level": "global", WINDOW: WINDOW}
         listed: dict[str, tuple[str, dict[str, Any]]] = {
             "transform": ("Transform", _labelled(*transforms.words())),
             "wavelet": ("Wavelet", _labelled(DEFAULT, *wavelets())),
@@ -85,7 +87,7 @@ class Controls:
             "scope": ("Thresholds for each", _labelled(*SCOPES)),
             "spins": ("Cycle spinning: shifts", _labelled(1, 2, 4, 8, 16)),
         }
-        first = {"transform": "dwt", "sigma": "level", "scope": "trace", "spins": 1, **given}
+        first = {"transform": "dwt", "sigma": None, "scope": "trace", "spins": 1, **given}
         if isinstance(first["sigma"], tuple) and first["sigma"][0] in ("window", "seconds"):
             window: Any = traces.recording.clock(0).in_samples(first["sigma"])
             self.window, first["sigma"] = window[1:], WINDOW
@@ -112,8 +114,8 @@ class Controls:
         if self.selects["sigma"].value == WINDOW:
             if self.window is None:
                 raise ValueError("no noise window yet: drag one over samples that contain only noise")
-            times = (rounded_seconds(sample, self.interval) for sample in self.window) if self.interval else ()
-            chosen["sigma"] = ("seconds", *times) if self.interval else ("window", *self.window)
+            timed = self.clock.interval is not None
+            chosen["sigma"] = ("seconds", *map(self.clock.time, self.window)) if timed else ("window", *self.window)
         return {**self.given, **chosen, "two_dimensional": self.section.value}
 
     def drag(self, first: int, last: int) -> None:
@@ -127,6 +129,8 @@ class Controls:
     @property
     def used_window(self) -> tuple[int, int] | None:
         """The noise window, if the noise is taken from it."""
+        if self.selects["sigma"].value == DEFAULT and self.declared and self.declared.common:
+            return self.declared.common[1:]
         return self.window if self.selects["sigma"].value == WINDOW else None
 
 

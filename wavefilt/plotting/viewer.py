@@ -107,7 +107,7 @@ def denoise(traces: Container, options: Mapping[str, Any], backend: str | Backen
     plain = {name: value for name, value in given.items() if name not in ("sigma", "two_dimensional")}
     checked = Options(**plain, ndim=2 if given.get("two_dimensional") else 1)
     start = time.perf_counter()
-    after = traces.recording.apply(checked, backend, report=True, sigma=given.get("sigma", "level"))
+    after = traces.recording.apply(checked, backend, report=True, sigma=given.get("sigma"))
     return Result(traces, given, backend, after, time.perf_counter() - start)
 
 
