@@ -51,7 +51,8 @@ def figures(report: TrustReport) -> dict[str, bytes]:
 
 
 def _time_label(report: TrustReport) -> str:
-    return "time (samples)" if report.interval is None else "time (s)"
+    zero = " from the trigger" if report.delay else ""
+    return "time (samples)" if report.interval is None else f"time{zero} (s)"
 
 
 def _extent(report: TrustReport) -> tuple[float, float, float, float]:
