@@ -89,7 +89,8 @@ def denoise_file(source: str, target: str, request: Request) -> Facts:
         if request.dry_run:
             return _intended(before, request) | {"input": source, "output": target}
         with stage(f"denoising {source}", quiet):
-            after = before.apply(request.options, backend(request), report=True, sigma=request.noise)
+            options, sigma = before.options(request.given, request.preset)
+            after = before.apply(options, backend(request), report=True, sigma=sigma)
             seconds = time.perf_counter() - start
             trust = _trust(before, after, request)
         with stage(f"writing {target}", quiet):
@@ -159,8 +160,9 @@ def _intended(before: Recording, request: Request) -> Facts:
     """Return the facts of a dry run. Raises ValueError as the run would, for too many levels or too little noise."""
     from wavefilt import report
 
-    before.check(request.options)
-    method = request.options if request.noise is None else before.methods(request.options, request.noise)[0][0]
+    options, sigma = before.options(request.given, request.preset)
+    before.check(options)
+    method = before.methods(options, sigma)[0][0]
     shape = report.transformed(before, method)
     level = method.level_for(*shape)
     notes = [*before.notes, *([] if level else [report.unchanged(method, min(shape))])]

@@ -663,6 +663,104 @@ def check_names(keywords: Mapping[str, object], *others: str) -> None:
         check("option", name, [*known, "backend", *others])
 
 
+# ------------------------------------------------------------------------------------------------ recipe, presets
+
+RECIPE: dict[str, Any] = {"wavelet": "sym8", "rule": "js", "transform": "modwt"}
+"""Options that `Recording.denoise` and the command use for seismic files, unless others are given."""
+PRESETS: dict[str, dict[str, Any]] = {
+    "gentle": {"wavelet": "db8", "rule": "bayes", "transform": "dwt"},
+    "section": {"transform": "fk", "two_dimensional": True},
+    "strong": {"rule": "js", "transform": "dtcwt", "level": 8},
+}
+"""Options by the values of ``preset``; a level is at most what the length allows.
+
+"strong" left the least noise before the events and shots of the quality study, and harmed none of them."""
+DEEPEST_FREQUENCY, FEWEST_LEVELS = 8.0, 6
+"""Frequency in Hz that the coarsest level of the recipe reaches, and its number of levels at low sampling rates."""
+
+
+def recipe_levels(interval: float | None) -> int:
+    """Return the number of levels of the recipe: the details reach down to 4 to 8 Hz, with at least 6 levels.
+
+    Level j has the frequencies above 1 / (2^(j + 1) ``interval``); 6 levels suffice for rates up to 1024 Hz.
+    """
+    needed = math.ceil(math.log2(1 / (interval * DEEPEST_FREQUENCY))) - 1 if interval else 0
+    return max(needed, FEWEST_LEVELS)
+
+
+def completed(
+    given: Mapping[str, Any],
+    preset: str | None = None,
+    *,
+    seismic: bool = True,
+    interval: float | None = None,
+    samples: int = 0,
+) -> dict[str, Any]:
+    """Return the given options of `Recording.denoise`, with those of a preset, or of the recipe, where none are given.
+
+    None means not given. An option of the preset or recipe that does not go with the given ones is left out: the
+    recipe with ``transform="dtcwt"`` has the wavelets of that transform, and with ``spins=8`` the DWT. Without a
+    preset, sections have the options of the preset "section", and data that are not ``seismic`` the defaults of
+    `denoise`. ``samples`` is the length of the longest trace.
+    """
+    chosen = {name: value for name, value in given.items() if value is not None}
+    if preset is not None:
+        check("preset", preset, PRESETS)
+    elif not seismic:
+        return chosen
+    section = bool(chosen.get("two_dimensional"))
+    filling = PRESETS[preset or "section"] if preset or section else RECIPE
+    for some in (filling, *({name: filling[name] for name in filling if name != left} for left in filling), {}):
+        options = _tried({**some, **chosen})
+        if options is None:
+            continue
+        level = some.get("level", recipe_levels(interval) if options.rule.option == "js" and not section else 0)
+        level = min(level, options.transform.usual_level((samples,), options.filters)) if options.ndim == 1 else 0
+        deeper = {"level": level} if level > options.rule.auto_level else {}
+        chosen = {**{name: value for name, value in some.items() if name != "level"}, **deeper, **chosen}
+        break
+    return chosen
+
+
+def _tried(given: dict[str, Any]) -> Options | None:
+    """Return the options, None if they are invalid; any noise window will do."""
+    given = dict(given)
+    if isinstance(given.get("sigma"), tuple) and given["sigma"][:1] not in (("running",), ("intervals",)):
+        given["sigma"] = ("window", 0, FEWEST)
+    elif isinstance(given.get("sigma"), tuple):
+        given["sigma"] = ("running", FEWEST)
+    try:
+        return checked({name: given[name] for name in (*DEFAULTS, "two_dimensional") if name in given})
+    except (ValueError, TypeError):
+        return None
+
+
+def checked(given: Mapping[str, Any]) -> Options:
+    """Return the `Options` for options of `Recording.denoise`."""
+    ndim: Literal[1, 2] = 2 if given.get("two_dimensional") else 1
+    return Options(**{name: value for name, value in given.items() if name != "two_dimensional"}, ndim=ndim)
+
+
+def shortest(options: Mapping[str, Any], **data: Any) -> dict[str, Any]:
+    """Return the options to give to `Recording.denoise`, or the command, for the ones that `denoise` would use.
+
+    ``data`` are the keyword arguments of `completed` for the recording.
+    """
+    options = {name: value for name, value in options.items() if value is not None}
+    full = {name: value for name, value in options.items() if not _same(value, DEFAULTS.get(name, ...))}
+    used = _tried(full)
+    if used is None or not data.get("seismic", True):
+        return full
+    named = {"wavelet": used.wavelet, "rule": used.rule.option, "transform": used.transform.word}
+    brief = {name: value for name, value in full.items() if name not in named}
+    for left in (named, *({name: named[name] for name in named if name != one} for one in named), {}):
+        trial = brief | {name: value for name, value in named.items() if name not in left}
+        if _tried(completed(trial, **data)) == used:
+            return trial
+    level = completed(full | named, **data).get("level")
+    return full | named | ({} if level is None else {"level": used.level_for(data["samples"])})
+
+
 # --------------------------------------------------------------------------------------------------- lines to copy
 
 NOISE_FLAGS = {
@@ -675,19 +773,24 @@ NOISE_FLAGS = {
 """The option of the command for each form of noise that is a tuple."""
 
 
-def to_call(options: Mapping[str, Any]) -> str:
-    """Return the arguments of a call of `denoise` for the options that differ from their defaults."""
-    return ", ".join(f"{name}={_plain(value)!r}" for name, value in _changed(options).items())
+def to_call(options: Mapping[str, Any], data: Mapping[str, Any] | None = None) -> str:
+    """Return the arguments of a call of `denoise` for these options; with ``data``, of `Recording.denoise`.
+
+    ``data`` are the keyword arguments of `completed` for the recording. Defaults are left out.
+    """
+    return ", ".join(f"{name}={_plain(value)!r}" for name, value in _changed(options, data).items())
 
 
-def to_argv(options: Mapping[str, Any], interval: float | None = None) -> list[str]:
-    """Return the arguments of the command `wavefilt denoise` for the options that differ from their defaults.
+def to_argv(
+    options: Mapping[str, Any], interval: float | None = None, data: Mapping[str, Any] | None = None
+) -> list[str]:
+    """Return the arguments of the command `wavefilt denoise` for these options and ``data`` as in `to_call`.
 
     The command takes noise in seconds. With an ``interval``, a window in samples becomes one in seconds; without it,
     the arguments set an interval of 1 s.
     """
     words: list[str] = []
-    for name, value in _changed(options).items():
+    for name, value in _changed(options, data).items():
         flag, values = f"--{name.replace('_', '-')}", [value]
         if name == "sigma" and isinstance(value, tuple):
             kind, *values = value
@@ -705,13 +808,10 @@ def rounded_seconds(samples: int, interval: float) -> float:
     return float(f"{samples * interval:.9g}")
 
 
-def _changed(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that differ from their defaults."""
-    return {
-        name: value
-        for name, value in options.items()
-        if not (value is None or value is False or _same(value, DEFAULTS.get(name)))
-    }
+def _changed(options: Mapping[str, Any], data: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the options that must be given: without defaults, nor those of the recipe."""
+    given = shortest(options, **(data or {"seismic": False}))
+    return {name: value for name, value in given.items() if value is not False}
 
 
 def _same(value: object, default: object) -> bool:

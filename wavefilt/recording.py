@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Unpack
+from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,8 @@ from wavefilt.arrays import Array
 from wavefilt.backends import Backend, registry
 from wavefilt.engine import Outcome
 from wavefilt.errors import OptionError
-from wavefilt.options import Clock, Keywords, NoiseForm, Options, check_names
-from wavefilt.vocabulary import Display, TracesBy
+from wavefilt.options import Clock, Keywords, NoiseForm, Options, check_names, checked, completed
+from wavefilt.vocabulary import Display, Preset, TracesBy
 from wavefilt.wavelets.filters import WaveletLike
 
 if TYPE_CHECKING:
@@ -169,6 +169,16 @@ class Recording(io.Contents):
             raise ValueError(f'{self.source}: scope="record" needs noise at the same samples of all traces: {sigma!r}')
         return [(replace(options, sigma=one), rows) for one, rows in traces.items()] or [(options, [])]
 
+    @property
+    def recipe(self) -> dict[str, Any]:
+        """The properties that decide the options of the recipe: arguments of `wavefilt.options.completed`."""
+        intervals = set(self.intervals)
+        return {
+            "seismic": io.base.named(self.format).seismic,
+            "interval": intervals.pop() if len(intervals) == 1 else None,
+            "samples": max(map(len, self.traces), default=0),
+        }
+
     def residual(self, denoised: Recording) -> Recording:
         """Return the difference from the denoised recording, which has the same shape."""
         if isinstance(self.traces, np.ndarray) and isinstance(denoised.traces, np.ndarray):
@@ -179,6 +189,7 @@ class Recording(io.Contents):
         self,
         wavelet: WaveletLike | None = None,
         *,
+        preset: Preset | None = None,
         two_dimensional: bool = False,
         backend: str | Backend = "auto",
         **options: Unpack[Keywords],
@@ -189,16 +200,29 @@ class Recording(io.Contents):
         detrend, blend), and so are the errors; `residual` gives the difference. ``two_dimensional`` is its
         ``axes=(0, 1)``: all traces, in their order, are one section, and must have the same length.
 
+        For seismic files, the options that are not given are those of the recipe: rule "js", wavelet "sym8" and the
+        MODWT, for sections the transform "fk". ``preset`` ("gentle", "section", "strong") names other options. Array
+        files (npy, npz, HDF5, Zarr, WAV) have the defaults of `wavefilt.denoise`.
+
         ``sigma`` has seconds instead of samples: ``("seconds", start, stop)`` of noise, ``("before", pick, seconds)``,
         ``("running", seconds)`` and ``("intervals", points)``. Picks and points are seconds from the first sample of
         each trace, or times (`datetime`, `numpy.datetime64`, or text as 2020-01-31T12:30:00) if the recording has the
         times of its traces; so are the ends of ``("window", start, stop)``, unless they are whole numbers (samples).
         """
-        check_names(options, "two_dimensional")
+        check_names(options, "two_dimensional", "preset")
         registry.check_name(backend)
-        others: Keywords = {**options, "sigma": "level"}
-        chosen = Options(wavelet, **others, ndim=2 if two_dimensional else 1)
-        return self.apply(chosen, backend, sigma=options.get("sigma", "level"))
+        given = {**options, "wavelet": wavelet, "two_dimensional": two_dimensional}
+        chosen, sigma = self.options(given, preset)
+        return self.apply(chosen, backend, sigma=sigma)
+
+    def options(self, given: Mapping[str, Any], preset: str | None = None) -> tuple[Options, NoiseForm]:
+        """Return the options of `denoise` for these given ones, and ``sigma`` in seconds, times and picks.
+
+        The `Options` themselves have the noise "level". Raises ValueError for invalid options.
+        """
+        chosen = completed(given, preset, **self.recipe)
+        sigma = chosen.pop("sigma", "level")
+        return checked(chosen), sigma
 
     def apply(
         self, options: Options, backend: str | Backend = "auto", report: bool = False, sigma: NoiseForm | None = None
