@@ -16,7 +16,7 @@ from wavefilt.recording import Recording
 from wavefilt.transforms import find
 from wavefilt.vocabulary import check
 
-from . import run_errors, tell, usage_errors
+from . import as_flags, run_errors, tell, usage_errors
 from .files import plan, read
 from .options import BATCH, COMPUTING, INPUT, IO, LAYOUT, METHOD, NOISE, PICTURES, Request, chosen, command
 from .progress import stage
@@ -184,6 +184,8 @@ def show(facts: Facts, request: Request, line: bool) -> None:
         tell(*_details(facts))
     if line and "trust" in facts:
         tell(f"  {facts['trust']['summary']}")
+    if line:
+        tell(*(f"  note: {as_flags(text)}" for text in facts.get("statements", ())))
     automatic = "max_memory" in facts and not request.max_memory
     if request.verbose or (line and (automatic or facts["level"] == 0)):
         tell(*(f"  note: {note}" for note in facts["notes"]))

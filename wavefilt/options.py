@@ -752,6 +752,7 @@ def shortest(options: Mapping[str, Any], **data: Any) -> dict[str, Any]:
     if used is None or not data.get("seismic", True):
         return full
     named = {"wavelet": used.wavelet, "rule": used.rule.option, "transform": used.transform.word}
+    named |= {name: full[name] for name in named if name in full}
     brief = {name: value for name, value in full.items() if name not in named}
     for left in (named, *({name: named[name] for name in named if name != one} for one in named), {}):
         trial = brief | {name: value for name, value in named.items() if name not in left}
