@@ -13,7 +13,7 @@ import click
 from wavefilt.backends.registry import check_name
 from wavefilt.errors import printable
 from wavefilt.io import Layout
-from wavefilt.options import DEFAULTS, Options, to_argv
+from wavefilt.options import DEFAULTS, Options, to_argv, to_give
 from wavefilt.recording import Recording
 
 from . import as_flags, run_errors, usage_errors
@@ -77,7 +77,7 @@ def compare(source: str, rules: tuple[Any, ...], transforms: tuple[str, ...], pl
         found = compare(recording, **given, axes=axes, backend=parsed["backend"], progress=steps)
         if plot:
             found.plot(plot, overwrite=parsed["overwrite"])
-    line = _denoise_line(source, found.best.options, parsed)
+    line = _denoise_line(recording, found.best.options, parsed)
     if parsed["as_json"]:
         click.echo(json.dumps({"input": source, **_facts(found), "command": line}, allow_nan=False))
         return
@@ -106,7 +106,7 @@ def tune(source: str, seconds: float, as_json: bool, **parsed: Any) -> None:
         axes = (0, 1) if parsed["two_dimensional"] else None
         sigma = common.get("sigma", "level")
         found = tune(recording, seconds=seconds, sigma=sigma, axes=axes, backend=parsed["backend"], progress=steps)
-    line = _denoise_line(source, found.options, parsed)
+    line = _denoise_line(recording, found.options, parsed)
     if as_json:
         about = {"input": source, "command": line, "python": found.python, "complete": found.complete}
         click.echo(json.dumps({**about, **_facts(found.comparison), "notes": found.notes()}, allow_nan=False))
@@ -144,7 +144,8 @@ def _facts(found: Comparison) -> dict[str, Any]:
     }
 
 
-def _denoise_line(source: str, options: dict[str, Any], parsed: dict[str, Any]) -> str:
+def _denoise_line(recording: Recording, options: dict[str, Any], parsed: dict[str, Any]) -> str:
     """Return the command that denoises the file with these options."""
     layout = {name: parsed[name] for name in ("format", *FILE_LAYOUT, "two_dimensional")}
-    return shlex.join(["wavefilt", "denoise", source, *to_argv({**options, **layout}, interval=1.0)])
+    given = to_give({**options, **layout}, **recording.recipe)
+    return shlex.join(["wavefilt", "denoise", recording.source, *to_argv(given, interval=1.0)])

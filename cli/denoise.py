@@ -162,7 +162,7 @@ def _intended(before: Recording, request: Request) -> Facts:
 
     options, sigma = before.options(request.given, request.preset)
     before.check(options)
-    method = before.methods(options, sigma)[0][0]
+    method = options if sigma is None else before.methods(options, sigma)[0][0]
     shape = report.transformed(before, method)
     level = method.level_for(*shape)
     notes = [*before.notes, *([] if level else [report.unchanged(method, min(shape))])]

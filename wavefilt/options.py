@@ -723,7 +723,7 @@ def completed(
 
 
 def _tried(given: dict[str, Any]) -> Options | None:
-    """Return the options, None if they are invalid; any noise window will do."""
+    """Return the options, None if they are invalid; any noise window will do, and other names are left out."""
     given = dict(given)
     if isinstance(given.get("sigma"), tuple) and given["sigma"][:1] not in (("running",), ("intervals",)):
         given["sigma"] = ("window", 0, FEWEST)
@@ -741,25 +741,23 @@ def checked(given: Mapping[str, Any]) -> Options:
     return Options(**{name: value for name, value in given.items() if name != "two_dimensional"}, ndim=ndim)
 
 
-def shortest(options: Mapping[str, Any], **data: Any) -> dict[str, Any]:
+def to_give(options: Mapping[str, Any], **recipe: Any) -> dict[str, Any]:
     """Return the options to give to `Recording.denoise`, or the command, for the ones that `denoise` would use.
 
-    ``data`` are the keyword arguments of `completed` for the recording.
+    ``recipe`` are the keyword arguments of `completed` for the data. Options that these fill in are left out.
     """
     options = {name: value for name, value in options.items() if value is not None}
-    full = {name: value for name, value in options.items() if not _same(value, DEFAULTS.get(name, ...))}
-    used = _tried(full)
-    if used is None or not data.get("seismic", True):
-        return full
+    used = _tried({name: value for name, value in options.items() if name in (*DEFAULTS, "two_dimensional")})
+    if used is None or not recipe.get("seismic", True):
+        return {name: value for name, value in options.items() if (name, value) != ("transform", "dwt")}
     named = {"wavelet": used.wavelet, "rule": used.rule.option, "transform": used.transform.word}
-    named |= {name: full[name] for name in named if name in full}
-    brief = {name: value for name, value in full.items() if name not in named}
+    named |= {name: options.pop(name) for name in named if name in options}
     for left in (named, *({name: named[name] for name in named if name != one} for one in named), {}):
-        trial = brief | {name: value for name, value in named.items() if name not in left}
-        if _tried(completed(trial, **data)) == used:
+        trial = options | {name: value for name, value in named.items() if name not in left}
+        if _tried(completed(trial, **recipe)) == used:
             return trial
-    level = completed(full | named, **data).get("level")
-    return full | named | ({} if level is None else {"level": used.level_for(data["samples"])})
+    level = completed(options | named, **recipe).get("level")
+    return options | named | ({} if level is None else {"level": used.level_for(recipe["samples"])})
 
 
 # --------------------------------------------------------------------------------------------------- lines to copy
@@ -774,24 +772,22 @@ NOISE_FLAGS = {
 """The option of the command for each form of noise that is a tuple."""
 
 
-def to_call(options: Mapping[str, Any], data: Mapping[str, Any] | None = None) -> str:
-    """Return the arguments of a call of `denoise` for these options; with ``data``, of `Recording.denoise`.
+def to_call(options: Mapping[str, Any]) -> str:
+    """Return the arguments of a call of `denoise` for the options that differ from their defaults.
 
-    ``data`` are the keyword arguments of `completed` for the recording. Defaults are left out.
+    ``transform`` is always among them; use `to_give` first.
     """
-    return ", ".join(f"{name}={_plain(value)!r}" for name, value in _changed(options, data).items())
+    return ", ".join(f"{name}={_plain(value)!r}" for name, value in _changed(options).items())
 
 
-def to_argv(
-    options: Mapping[str, Any], interval: float | None = None, data: Mapping[str, Any] | None = None
-) -> list[str]:
-    """Return the arguments of the command `wavefilt denoise` for these options and ``data`` as in `to_call`.
+def to_argv(options: Mapping[str, Any], interval: float | None = None) -> list[str]:
+    """Return the arguments of the command `wavefilt denoise` for the options that differ from their defaults.
 
-    The command takes noise in seconds. With an ``interval``, a window in samples becomes one in seconds; without it,
-    the arguments set an interval of 1 s.
+    ``transform`` is always among them; use `to_give` first. The command takes noise in seconds. With an ``interval``,
+    a window in samples becomes one in seconds; without it, the arguments set an interval of 1 s.
     """
     words: list[str] = []
-    for name, value in _changed(options, data).items():
+    for name, value in _changed(options).items():
         flag, values = f"--{name.replace('_', '-')}", [value]
         if name == "sigma" and isinstance(value, tuple):
             kind, *values = value
@@ -809,10 +805,13 @@ def rounded_seconds(samples: int, interval: float) -> float:
     return float(f"{samples * interval:.9g}")
 
 
-def _changed(options: Mapping[str, Any], data: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the options that must be given: without defaults, nor those of the recipe."""
-    given = shortest(options, **(data or {"seismic": False}))
-    return {name: value for name, value in given.items() if value is not False}
+def _changed(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that differ from their defaults, and ``transform``, whose default depends on the data."""
+    return {
+        name: value
+        for name, value in options.items()
+        if not (value is None or value is False or (name != "transform" and _same(value, DEFAULTS.get(name))))
+    }
 
 
 def _same(value: object, default: object) -> bool:

@@ -215,13 +215,13 @@ class Recording(io.Contents):
         chosen, sigma = self.options(given, preset)
         return self.apply(chosen, backend, sigma=sigma)
 
-    def options(self, given: Mapping[str, Any], preset: str | None = None) -> tuple[Options, NoiseForm]:
-        """Return the options of `denoise` for these given ones, and ``sigma`` in seconds, times and picks.
+    def options(self, given: Mapping[str, Any], preset: str | None = None) -> tuple[Options, NoiseForm | None]:
+        """Return the options of `denoise` for these given ones, and ``sigma`` in seconds, times and picks, if given.
 
         The `Options` themselves have the noise "level". Raises ValueError for invalid options.
         """
         chosen = completed(given, preset, **self.recipe)
-        sigma = chosen.pop("sigma", "level")
+        sigma = chosen.pop("sigma", None)
         return checked(chosen), sigma
 
     def apply(
@@ -289,7 +289,7 @@ class Recording(io.Contents):
             sigma="level" if options is None else options.sigma,
             interval=self.intervals[0] if len(set(self.intervals)) == 1 else None,
             name=Path(noisy.source).name,
-            call=call or ("" if options is None else call_in_python(noisy.source, options)),
+            call=call or ("" if options is None else call_in_python(noisy.source, options, noisy.recipe)),
             samples=samples,
             seed=seed,
         )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from wavefilt._version import __version__
 from wavefilt.arrays import Array, Counts, Floats, Mask, constant, take
 from wavefilt.noise import NoiseModel
-from wavefilt.options import Noise, NoiseForm, Options, to_call
+from wavefilt.options import Noise, NoiseForm, Options, to_call, to_give
 from wavefilt.report import Facts
 
 from . import leakage, picking
@@ -349,12 +349,12 @@ class TrustReport:
         return Answer("unchanged", "Which samples are unchanged?", "untested", told, "For information.")
 
 
-def call_in_python(source: str, options: Options) -> str:
-    """Return a line of Python that denoises a file with these options."""
+def call_in_python(source: str, options: Options, recipe: dict[str, Any]) -> str:
+    """Return a line of Python that denoises a file, with its `Recording.recipe`, with these options."""
     given = {each.name: getattr(options, each.name) for each in fields(Options) if each.init}
     section = given.pop("ndim") == 2
     given |= {"rule": options.rule.option, "transform": options.transform.word, "two_dimensional": section}
-    return f"wavefilt.read({source!r}).denoise({to_call(given)})"
+    return f"wavefilt.read({source!r}).denoise({to_call(to_give(given, **recipe))})"
 
 
 def report(
