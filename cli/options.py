@@ -13,7 +13,7 @@ from click.shell_completion import CompletionItem
 from wavefilt import backends, transforms
 from wavefilt.io import FORMATS, Layout
 from wavefilt.memory import in_bytes
-from wavefilt.options import DEFAULTS, NOISE_FLAGS, NoiseForm, Options
+from wavefilt.options import DEFAULTS, NOISE_FLAGS, PRESETS, NoiseForm, Options, checked, completed
 from wavefilt.plotting import PlotOptions
 from wavefilt.thresholding.rules import RULES
 from wavefilt.thresholding.shrinkage import FUNCTIONS
@@ -100,7 +100,9 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments; `--noise-window none` is another spelling of `--sigma level`."""
         text = "\0".join(args).replace("--noise-window=none", "--noise-window\0none")
-        return super().parse_args(ctx, text.replace("--noise-window\0none", "--sigma\0level").split("\0") if args else [])
+        return super().parse_args(
+            ctx, text.replace("--noise-window\0none", "--sigma\0level").split("\0") if args else []
+        )
 
     def _show_all(self, ctx: click.Context, param: click.Parameter, value: bool) -> None:
         if value:
@@ -217,15 +219,20 @@ TABLE = [
            help="Output folder; the folders of the inputs are kept."),
     Option("--overwrite", brief=True, is_flag=True, help="Replace existing output files."),
 
+    Option("--preset", brief=True, group=METHOD, type=Text(names=PRESETS), metavar="NAME",
+           help="Other defaults than the recipe (js, sym8, modwt): gentle is bayes, db8, dwt; section is "
+           "--two-dimensional --transform fk; strong is js, dtcwt, 8 levels."),
     Option("-w", "--wavelet", brief=True, group=METHOD, type=WAVELET, metavar="NAME",
-           help="Wavelet (see `wavefilt wavelets`). [default: db8, which has 16 taps; dtcwt and fk have their own]"),
+           help="Wavelet (see `wavefilt wavelets`). [default: sym8; npy, npz, hdf5, zarr, wav: db8; dtcwt and fk have "
+           "their own]"),
     Option("-l", "--level", brief=True, group=METHOD, type=Text(whole_or_auto, names=["auto"]), default="auto",
-           metavar="N|auto", help="Number of levels; auto is at most 5, for the rules js and bivariate 6."),
+           metavar="N|auto", help="Number of levels; auto is at most 5, for the rules js and bivariate 6, and with the "
+           "recipe more above 1024 Hz."),
     Option("--rule", brief=True, group=METHOD, type=Text(word_or_numbers, names=RULES), metavar="NAME|T[,T...]",
-           help="Threshold rule, by default bayes (dtcwt, fk: js): a threshold T, one T per level (coarsest first), "
-           "or one of:"),
+           help="Threshold rule, by default js (npy, npz, hdf5, zarr, wav: bayes): a threshold T, one T per level "
+           "(coarsest first), or one of:"),
     Option("--transform", brief=True, group=METHOD, type=Text(names=transforms.words), metavar="NAME",
-           default=DEFAULTS["transform"], help="Transform; modwt is shift-invariant and slower. One of:"),
+           help="Transform, by default modwt (npy, npz, hdf5, zarr, wav: dwt), for sections fk. One of:"),
     Option("--basis", group=METHOD, type=click.Choice(BASES), help="wp: cost of the best basis. [default: risk]"),
     Option("--two-dimensional", group=METHOD, is_flag=True,
            help="Transform all traces of a file together, as a section."),
@@ -368,11 +375,11 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 class Request:
     """The options of a run of `wavefilt denoise`, checked."""
 
-    options: Options
+    given: dict[str, Any]
+    """The options of `Recording.denoise` that were given."""
+    preset: str | None
     layout: Layout
     drawing: PlotOptions
-    noise: NoiseForm | None
-    """The option ``sigma`` in seconds, times and picks, if the user gives it; the default is that of the file."""
     format: str | None
     output: str | None
     out_dir: str | None
@@ -399,12 +406,14 @@ class Request:
     @classmethod
     def of(cls, parsed: dict[str, Any]) -> Request:
         """Return the request for parsed options. Raises UsageError for invalid or contradicting options."""
-        options = Options(**{name: parsed[name] for name in OPTION_NAMES}, ndim=2 if parsed["two_dimensional"] else 1)
+        parsed = {**parsed, "two_dimensional": parsed["two_dimensional"] or parsed["preset"] == "section"}
+        given = {name: parsed[name] for name in (*OPTION_NAMES, "two_dimensional")}
+        options = checked(completed(given, parsed["preset"]))
+        noise = noise_of(parsed, options)
         request = cls(
-            options=options,
+            given=given if noise is None else {**given, "sigma": noise},
             layout=layout_of(parsed),
             drawing=PlotOptions(**{name: parsed[name] for name in DRAWING}),
-            noise=noise_of(parsed, options),
             **{field.name: parsed[field.name] for field in fields(cls) if field.name in parsed},
         )
         drawn = [FLAGS[name] for name in DRAWING if parsed[name] is not None]

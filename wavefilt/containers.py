@@ -15,7 +15,7 @@ from wavefilt import arrays
 from wavefilt.arrays import Array, Mask
 from wavefilt.backends import registry
 from wavefilt.errors import NonFiniteSample
-from wavefilt.options import Clock, NoiseForm, to_argv, to_call
+from wavefilt.options import Clock, NoiseForm, to_argv, to_call, to_give
 from wavefilt.recording import Recording
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ class Container:
         Whether the function takes noise windows in samples instead of seconds.
     file : tuple of str
         Arguments of `wavefilt denoise` for the file and its layout; empty for objects.
+    has_recipe : bool
+        Whether the function is `Recording.denoise`, which has the recipe for seismic files.
     """
 
     rows: Array
@@ -59,6 +61,12 @@ class Container:
     imports: str = "import wavefilt"
     counted: bool = False
     file: tuple[str, ...] = ()
+    has_recipe: bool = False
+
+    @property
+    def recipe(self) -> dict[str, Any]:
+        """The properties that decide the options of the recipe, see `Recording.recipe`."""
+        return self.recording.recipe | ({} if self.has_recipe else {"seismic": False})
 
     @property
     def ndim(self) -> int:
@@ -98,8 +106,9 @@ class Container:
 
     def python(self, options: Mapping[str, Any]) -> str:
         """Return the call that denoises with these options, by default as a section if `rows` are sections."""
-        options = dict(options)
-        section = bool(options.pop("two_dimensional", self.ndim == 2))
+        section = bool(options.get("two_dimensional", self.ndim == 2))
+        options = to_give({**options, "two_dimensional": section}, **self.recipe)
+        del options["two_dimensional"]
         if self.counted and self.interval and "sigma" in options:
             options["sigma"] = self.recording.clock(0).in_samples(options["sigma"])
         declared = self.recording.declared_noise is not None
@@ -109,6 +118,7 @@ class Container:
     def command(self, options: Mapping[str, Any], target: str | None = None) -> str:
         """Return the command that denoises the file with these options and writes to ``target``; "" for objects."""
         words = ["wavefilt", "denoise", *self.file, *(["-o", target] if target else [])]
+        options = to_give({"two_dimensional": self.ndim == 2, **options}, **self.recipe)
         clock = self.recording.clock(0) if self.interval else None
         declared = self.recording.declared_noise is not None
         return shlex.join(words + to_argv(options, clock, declared)) if self.file else ""
@@ -184,7 +194,8 @@ def of_recording(
         sigmas = recording.sigmas(sigma)
     rows = recording.rows() if len(recording.traces) else np.empty((0, 0))
     name = f"wavefilt.read({recording.source!r})" if recording.source else "recording"
-    call = {"function": f"{name}.denoise", "samples": f"{name}.samples", "words": ("", "two_dimensional=True")} | call
+    words = ("", "two_dimensional=True")
+    call = {"function": f"{name}.denoise", "samples": f"{name}.samples", "words": words, "has_recipe": True} | call
     if axes is not None:
         rows, sigmas = rows[None], sigmas[:1]
     return Container(rows, recording, tuple(sigmas), (len(recording.traces),), **call)
@@ -207,7 +218,13 @@ def _of_path(path: str, sigma: NoiseForm | None, axes: tuple[int, int] | None) -
 
 
 def _of_array(
-    x: Any, along: tuple[int, ...], sigma: NoiseForm | None, interval: float | None, format: str, name: str = "", **call: Any
+    x: Any,
+    along: tuple[int, ...],
+    sigma: NoiseForm | None,
+    interval: float | None,
+    format: str,
+    name: str = "",
+    **call: Any,
 ) -> Container:
     """Return the traces along one axis of an array, or the sections along two."""
     home: Any = registry.home(x)
@@ -259,6 +276,7 @@ def _of_stream(x: Stream | Trace, sigma: NoiseForm | None, axes: tuple[int, int]
         recording_of(traces),
         axes=axes,
         sigmas=sigmas_of(traces, sigma),
+        has_recipe=False,
         function="wavefilt.obspy.denoise",
         arguments=("stream",),
         samples="[trace.data for trace in stream]",

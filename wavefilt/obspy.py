@@ -14,8 +14,8 @@ from wavefilt.api import denoise as denoise_array
 from wavefilt.arrays import Array, Traces, take
 from wavefilt.backends import Backend, registry
 from wavefilt.errors import NonFiniteSample
-from wavefilt.options import Clock, Keywords, NoiseForm, Options, check_names
 from wavefilt.io.obspy import Origin
+from wavefilt.options import Clock, Keywords, NoiseForm, Options, check_names
 from wavefilt.recording import Recording
 from wavefilt.wavelets.filters import WaveletLike
 

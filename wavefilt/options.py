@@ -677,6 +677,103 @@ def check_names(keywords: Mapping[str, object], *others: str) -> None:
         check("option", name, [*known, "backend", *others])
 
 
+# ------------------------------------------------------------------------------------------------ recipe, presets
+
+RECIPE: dict[str, Any] = {"wavelet": "sym8", "rule": "js", "transform": "modwt"}
+"""Options that `Recording.denoise` and the command use for seismic files, unless others are given."""
+PRESETS: dict[str, dict[str, Any]] = {
+    "gentle": {"wavelet": "db8", "rule": "bayes", "transform": "dwt"},
+    "section": {"transform": "fk", "two_dimensional": True},
+    "strong": {"rule": "js", "transform": "dtcwt", "level": 8},
+}
+"""Options by the values of ``preset``; a level is at most what the length allows.
+
+"strong" left the least noise before the events and shots of the quality study, and harmed none of them."""
+DEEPEST_FREQUENCY, FEWEST_LEVELS = 8.0, 6
+"""Frequency in Hz that the coarsest level of the recipe reaches, and its number of levels at low sampling rates."""
+
+
+def recipe_levels(interval: float | None) -> int:
+    """Return the number of levels of the recipe: the details reach down to 4 to 8 Hz, with at least 6 levels.
+
+    Level j has the frequencies above 1 / (2^(j + 1) ``interval``); 6 levels suffice for rates up to 1024 Hz.
+    """
+    needed = math.ceil(math.log2(1 / (interval * DEEPEST_FREQUENCY))) - 1 if interval else 0
+    return max(needed, FEWEST_LEVELS)
+
+
+def completed(
+    given: Mapping[str, Any],
+    preset: str | None = None,
+    *,
+    seismic: bool = True,
+    interval: float | None = None,
+    samples: int = 0,
+) -> dict[str, Any]:
+    """Return the given options of `Recording.denoise`, with those of a preset, or of the recipe, where none are given.
+
+    None means not given. An option of the preset or recipe that does not go with the given ones is left out: the
+    recipe with ``transform="dtcwt"`` has the wavelets of that transform, and with ``spins=8`` the DWT. Without a
+    preset, sections have the options of the preset "section", and data that are not ``seismic`` the defaults of
+    `denoise`. ``samples`` is the length of the longest trace.
+    """
+    chosen = {name: value for name, value in given.items() if value is not None}
+    if preset is not None:
+        check("preset", preset, PRESETS)
+    elif not seismic:
+        return chosen
+    section = bool(chosen.get("two_dimensional"))
+    filling = PRESETS[preset or "section"] if preset or section else RECIPE
+    for some in (filling, *({name: filling[name] for name in filling if name != left} for left in filling), {}):
+        options = _tried({**some, **chosen})
+        if options is None:
+            continue
+        level = some.get("level", recipe_levels(interval) if options.rule.option == "js" and not section else 0)
+        level = min(level, options.transform.usual_level((samples,), options.filters)) if options.ndim == 1 else 0
+        deeper = {"level": level} if level > options.rule.auto_level else {}
+        chosen = {**{name: value for name, value in some.items() if name != "level"}, **deeper, **chosen}
+        break
+    return chosen
+
+
+def _tried(given: dict[str, Any]) -> Options | None:
+    """Return the options, None if they are invalid; any noise window will do, and other names are left out."""
+    given = dict(given)
+    if isinstance(given.get("sigma"), tuple) and given["sigma"][:1] not in (("running",), ("intervals",)):
+        given["sigma"] = ("window", 0, FEWEST)
+    elif isinstance(given.get("sigma"), tuple):
+        given["sigma"] = ("running", FEWEST)
+    try:
+        return checked({name: given[name] for name in (*DEFAULTS, "two_dimensional") if name in given})
+    except (ValueError, TypeError):
+        return None
+
+
+def checked(given: Mapping[str, Any]) -> Options:
+    """Return the `Options` for options of `Recording.denoise`."""
+    ndim: Literal[1, 2] = 2 if given.get("two_dimensional") else 1
+    return Options(**{name: value for name, value in given.items() if name != "two_dimensional"}, ndim=ndim)
+
+
+def to_give(options: Mapping[str, Any], **recipe: Any) -> dict[str, Any]:
+    """Return the options to give to `Recording.denoise`, or the command, for the ones that `denoise` would use.
+
+    ``recipe`` are the keyword arguments of `completed` for the data. Options that these fill in are left out.
+    """
+    options = {name: value for name, value in options.items() if value is not None}
+    used = _tried({name: value for name, value in options.items() if name in (*DEFAULTS, "two_dimensional")})
+    if used is None or not recipe.get("seismic", True):
+        return {name: value for name, value in options.items() if (name, value) != ("transform", "dwt")}
+    named = {"wavelet": used.wavelet, "rule": used.rule.option, "transform": used.transform.word}
+    named |= {name: options.pop(name) for name in named if name in options}
+    for left in (named, *({name: named[name] for name in named if name != one} for one in named), {}):
+        trial = options | {name: value for name, value in named.items() if name not in left}
+        if _tried(completed(trial, **recipe)) == used:
+            return trial
+    level = completed(options | named, **recipe).get("level")
+    return options | named | ({} if level is None else {"level": used.level_for(recipe["samples"])})
+
+
 # --------------------------------------------------------------------------------------------------- lines to copy
 
 NOISE_FLAGS = {
@@ -692,7 +789,8 @@ NOISE_FLAGS = {
 def to_call(options: Mapping[str, Any], declared: bool = False) -> str:
     """Return the arguments of a call of `denoise` for the options that differ from their defaults.
 
-    If the headers ``declared`` a noise window, it is the default, and `sigma="level"` differs.
+    ``transform`` is always among them; use `to_give` first. If the headers ``declared`` a noise window, it is the
+    default, and `sigma="level"` differs.
     """
     return ", ".join(f"{name}={_plain(value)!r}" for name, value in _changed(options, declared).items())
 
@@ -718,12 +816,12 @@ def to_argv(options: Mapping[str, Any], clock: Clock | None = None, declared: bo
 
 
 def _changed(options: Mapping[str, Any], declared: bool) -> dict[str, Any]:
-    """Return the options that differ from their defaults."""
+    """Return the options that differ from their defaults, and ``transform``, whose default depends on the data."""
     defaults = DEFAULTS | ({"sigma": None} if declared else {})
     return {
         name: value
         for name, value in options.items()
-        if not (value is None or value is False or _same(value, defaults.get(name)))
+        if not (value is None or value is False or (name != "transform" and _same(value, defaults.get(name))))
     }
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import html
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Unpack
+from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,8 @@ from wavefilt.arrays import Array
 from wavefilt.backends import Backend, registry
 from wavefilt.engine import Outcome
 from wavefilt.errors import OptionError
-from wavefilt.options import Clock, Keywords, NoiseForm, Options, check_names
-from wavefilt.vocabulary import Display, TracesBy, Window
+from wavefilt.options import Clock, Keywords, NoiseForm, Options, check_names, checked, completed
+from wavefilt.vocabulary import Display, Preset, TracesBy, Window
 from wavefilt.wavelets.filters import WaveletLike
 
 if TYPE_CHECKING:
@@ -211,6 +211,16 @@ class Recording(io.Contents):
             raise ValueError(f'{self.source}: scope="record" needs noise at the same samples of all traces: {sigma!r}')
         return [(replace(options, sigma=one), rows) for one, rows in traces.items()] or [(options, [])]
 
+    @property
+    def recipe(self) -> dict[str, Any]:
+        """The properties that decide the options of the recipe: arguments of `wavefilt.options.completed`."""
+        intervals = set(self.intervals)
+        return {
+            "seismic": io.base.named(self.format).seismic,
+            "interval": intervals.pop() if len(intervals) == 1 else None,
+            "samples": max(map(len, self.traces), default=0),
+        }
+
     def residual(self, denoised: Recording) -> Recording:
         """Return the difference from the denoised recording, which has the same shape."""
         if isinstance(self.traces, np.ndarray) and isinstance(denoised.traces, np.ndarray):
@@ -221,6 +231,7 @@ class Recording(io.Contents):
         self,
         wavelet: WaveletLike | None = None,
         *,
+        preset: Preset | None = None,
         two_dimensional: bool = False,
         backend: str | Backend = "auto",
         **options: Unpack[Keywords],
@@ -231,8 +242,12 @@ class Recording(io.Contents):
         detrend, blend), and so are the errors; `residual` gives the difference. ``two_dimensional`` is its
         ``axes=(0, 1)``: all traces, in their order, are one section, and must have the same length.
 
-        By default, `declared_noise` is used where the headers declare noise and the options support a noise window;
-        ``sigma="level"`` refuses it.
+        For seismic files, the options that are not given are those of the recipe: rule "js", wavelet "sym8" and the
+        MODWT, for sections the transform "fk". ``preset`` ("gentle", "section", "strong") names other options. Array
+        files (npy, npz, HDF5, Zarr, WAV) have the defaults of `wavefilt.denoise`.
+
+        Without ``sigma``, `declared_noise` is used where the headers declare noise and the options support a noise
+        window; ``sigma="level"`` refuses it.
 
         ``sigma`` has seconds instead of samples: ``("seconds", start, stop)`` of noise, ``("before", pick, seconds)``,
         ``("running", seconds)`` and ``("intervals", points)``. Times are seconds from the trigger, which without a
@@ -240,11 +255,20 @@ class Recording(io.Contents):
         `numpy.datetime64`, or text as 2020-01-31T12:30:00) if the recording has the dates of its traces; so may the
         ends of ``("window", start, stop)``, unless they are whole numbers (samples).
         """
-        check_names(options, "two_dimensional")
+        check_names(options, "two_dimensional", "preset")
         registry.check_name(backend)
-        others: Keywords = {**options, "sigma": "level"}
-        chosen = Options(wavelet, **others, ndim=2 if two_dimensional else 1)
-        return self.apply(chosen, backend, sigma=options.get("sigma"))
+        given = {**options, "wavelet": wavelet, "two_dimensional": two_dimensional}
+        chosen, sigma = self.options(given, preset)
+        return self.apply(chosen, backend, sigma=sigma)
+
+    def options(self, given: Mapping[str, Any], preset: str | None = None) -> tuple[Options, NoiseForm | None]:
+        """Return the options of `denoise` for these given ones, and ``sigma`` in seconds, times and picks, if given.
+
+        The `Options` themselves have the noise "level". Raises ValueError for invalid options.
+        """
+        chosen = completed(given, preset, **self.recipe)
+        sigma = chosen.pop("sigma", None)
+        return checked(chosen), sigma
 
     def apply(
         self, options: Options, backend: str | Backend = "auto", report: bool = False, sigma: NoiseForm | None = None
@@ -309,7 +333,7 @@ class Recording(io.Contents):
         window = self.noise.common if self.noise else None
         delays, declared = set(noisy.delays), noisy.declared_noise is not None
         if options is not None and not call:
-            call = call_in_python(noisy.source, options, declared, self.noise is not None)
+            call = call_in_python(noisy.source, options, noisy.recipe, declared, self.noise is not None)
         return report(
             before,
             after,
@@ -418,7 +442,9 @@ def streamed(source: Source, options: Options, sigma: NoiseForm | None) -> Optio
     start = source.starts[0] if source.starts else None
     clocks = [Clock(source.interval, start, samples, "the file", header.delay or 0.0) for header in headers]
     if sigma is not None:
-        return replace(options, sigma=(clocks[0] if len(set(clocks)) == 1 else replace(clocks[0], delay=0.0)).in_samples(sigma))
+        return replace(
+            options, sigma=(clocks[0] if len(set(clocks)) == 1 else replace(clocks[0], delay=0.0)).in_samples(sigma)
+        )
     found = DeclaredNoise.before([header.onset for header in headers], clocks)
     usable = found and found.common and options.sigma == "level" and supports(options, found.common)
     return replace(options, sigma=found.common) if usable else options

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from wavefilt._version import __version__
 from wavefilt.arrays import Array, Counts, Floats, Mask, constant, take
 from wavefilt.noise import NoiseModel
-from wavefilt.options import Clock, Noise, NoiseForm, Options, to_call
+from wavefilt.options import Clock, Noise, NoiseForm, Options, to_call, to_give
 from wavefilt.report import Facts
 
 from . import leakage, picking
@@ -358,8 +358,8 @@ class TrustReport:
         return Answer("unchanged", "Which samples are unchanged?", "untested", told, "For information.")
 
 
-def call_in_python(source: str, options: Options, declared: bool, used: bool) -> str:
-    """Return a line of Python that denoises a file with these options.
+def call_in_python(source: str, options: Options, recipe: dict[str, Any], declared: bool, used: bool) -> str:
+    """Return a line of Python that denoises a file, with its `Recording.recipe`, with these options.
 
     ``declared`` and ``used`` are whether headers declare the noise, and whether that was used.
     """
@@ -367,7 +367,7 @@ def call_in_python(source: str, options: Options, declared: bool, used: bool) ->
     section = given.pop("ndim") == 2
     given |= {"rule": options.rule.option, "transform": options.transform.word, "two_dimensional": section}
     given |= {"sigma": None} if used else {}
-    return f"wavefilt.read({source!r}).denoise({to_call(given, declared)})"
+    return f"wavefilt.read({source!r}).denoise({to_call(to_give(given, **recipe), declared)})"
 
 
 def report(

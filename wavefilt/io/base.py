@@ -247,6 +247,8 @@ class Format:
         Whether the "file" is a folder.
     streamed : bool
         Whether `open` is defined.
+    seismic : bool
+        Whether the files are seismic records, for which denoising has the recipe as defaults, or arrays of any data.
     """
 
     name: str
@@ -258,6 +260,7 @@ class Format:
     datasets: bool = False
     folder: bool = False
     streamed: bool = False
+    seismic: bool = True
 
     def recognise(self, probe: Probe) -> bool:
         """Return whether a file has the marks of this format. A file with the marks of two formats is refused."""
