@@ -16,7 +16,7 @@ from wavefilt.recording import Recording
 from wavefilt.transforms import find
 from wavefilt.vocabulary import check
 
-from . import run_errors, tell, usage_errors
+from . import as_flags, run_errors, tell, usage_errors
 from .files import plan, read
 from .options import BATCH, COMPUTING, INPUT, IO, LAYOUT, METHOD, NOISE, PICTURES, Request, chosen, command
 from .progress import stage
@@ -89,7 +89,8 @@ def denoise_file(source: str, target: str, request: Request) -> Facts:
         if request.dry_run:
             return _intended(before, request) | {"input": source, "output": target}
         with stage(f"denoising {source}", quiet):
-            after = before.apply(request.options, backend(request), report=True, sigma=request.noise)
+            options, sigma = before.options(request.given, request.preset)
+            after = before.apply(options, backend(request), report=True, sigma=sigma)
             seconds = time.perf_counter() - start
             trust = _trust(before, after, request)
         with stage(f"writing {target}", quiet):
@@ -159,8 +160,9 @@ def _intended(before: Recording, request: Request) -> Facts:
     """Return the facts of a dry run. Raises ValueError as the run would, for too many levels or too little noise."""
     from wavefilt import report
 
-    before.check(request.options)
-    method = request.options if request.noise is None else before.methods(request.options, request.noise)[0][0]
+    options, sigma = before.options(request.given, request.preset)
+    before.check(options)
+    method = before.methods(options, sigma)[0][0]
     shape = report.transformed(before, method)
     level = method.level_for(*shape)
     notes = [*before.notes, *([] if level else [report.unchanged(method, min(shape))])]
@@ -182,6 +184,8 @@ def show(facts: Facts, request: Request, line: bool) -> None:
         tell(*_details(facts))
     if line and "trust" in facts:
         tell(f"  {facts['trust']['summary']}")
+    if line:
+        tell(*(f"  note: {as_flags(text)}" for text in facts.get("statements", ())))
     automatic = "max_memory" in facts and not request.max_memory
     if request.verbose or (line and (automatic or facts["level"] == 0)):
         tell(*(f"  note: {note}" for note in facts["notes"]))
@@ -241,7 +245,7 @@ def _details(facts: Facts) -> list[str]:
         lines.insert(0, f"  {facts['noisy_traces']} of {facts['traces']} traces have noise{ranges}")
     elif names and "live_traces" in facts and (facts["dead_traces"] or (facts["traces"] > 1 and ranges)):
         lines.insert(0, f"  {facts['live_traces']} of {facts['traces']} traces are live{ranges}")
-    return lines
+    return [f"  noise: {facts['noise']}"] * ("noise" in facts) + lines
 
 
 def spreads(medians: list[float], ranges: list[list[float]] | None) -> list[str]:

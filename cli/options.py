@@ -13,7 +13,7 @@ from click.shell_completion import CompletionItem
 from wavefilt import backends, transforms
 from wavefilt.io import FORMATS, Layout
 from wavefilt.memory import in_bytes
-from wavefilt.options import DEFAULTS, NOISE_FLAGS, NoiseForm, Options
+from wavefilt.options import DEFAULTS, NOISE_FLAGS, PRESETS, NoiseForm, Options, checked, completed
 from wavefilt.plotting import PlotOptions
 from wavefilt.thresholding.rules import RULES
 from wavefilt.thresholding.shrinkage import FUNCTIONS
@@ -96,6 +96,13 @@ class Command(click.Command):
             everything = Option("--help-all", is_flag=True, is_eager=True, expose_value=False, hidden=True)
             everything.callback = self._show_all
             self.params.append(everything)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments; `--noise-window none` is another spelling of `--sigma level`."""
+        text = "\0".join(args).replace("--noise-window=none", "--noise-window\0none")
+        return super().parse_args(
+            ctx, text.replace("--noise-window\0none", "--sigma\0level").split("\0") if args else []
+        )
 
     def _show_all(self, ctx: click.Context, param: click.Parameter, value: bool) -> None:
         if value:
@@ -212,15 +219,20 @@ TABLE = [
            help="Output folder; the folders of the inputs are kept."),
     Option("--overwrite", brief=True, is_flag=True, help="Replace existing output files."),
 
+    Option("--preset", brief=True, group=METHOD, type=Text(names=PRESETS), metavar="NAME",
+           help="Other defaults than the recipe (js, sym8, modwt): gentle is bayes, db8, dwt; section is "
+           "--two-dimensional --transform fk; strong is js, dtcwt, 8 levels."),
     Option("-w", "--wavelet", brief=True, group=METHOD, type=WAVELET, metavar="NAME",
-           help="Wavelet (see `wavefilt wavelets`). [default: db8, which has 16 taps; dtcwt and fk have their own]"),
+           help="Wavelet (see `wavefilt wavelets`). [default: sym8; npy, npz, hdf5, zarr, wav: db8; dtcwt and fk have "
+           "their own]"),
     Option("-l", "--level", brief=True, group=METHOD, type=Text(whole_or_auto, names=["auto"]), default="auto",
-           metavar="N|auto", help="Number of levels; auto is at most 5, for the rules js and bivariate 6."),
+           metavar="N|auto", help="Number of levels; auto is at most 5, for the rules js and bivariate 6, and with the "
+           "recipe more above 1024 Hz."),
     Option("--rule", brief=True, group=METHOD, type=Text(word_or_numbers, names=RULES), metavar="NAME|T[,T...]",
-           help="Threshold rule, by default bayes (dtcwt, fk: js): a threshold T, one T per level (coarsest first), "
-           "or one of:"),
+           help="Threshold rule, by default js (npy, npz, hdf5, zarr, wav: bayes): a threshold T, one T per level "
+           "(coarsest first), or one of:"),
     Option("--transform", brief=True, group=METHOD, type=Text(names=transforms.words), metavar="NAME",
-           default=DEFAULTS["transform"], help="Transform; modwt is shift-invariant and slower. One of:"),
+           help="Transform, by default modwt (npy, npz, hdf5, zarr, wav: dwt), for sections fk. One of:"),
     Option("--basis", group=METHOD, type=click.Choice(BASES), help="wp: cost of the best basis. [default: risk]"),
     Option("--two-dimensional", group=METHOD, is_flag=True,
            help="Transform all traces of a file together, as a section."),
@@ -239,14 +251,14 @@ TABLE = [
     Option("--blend", group=METHOD, type=float, metavar="SHARE", default=DEFAULTS["blend"],
            help="Add this share of the residual to the result; less than 1."),
 
-    Option("--noise-window", brief=True, group=NOISE, type=float, nargs=2, metavar="T0 T1",
-           help="Estimate the noise between these times in seconds, for example before the shot."),
+    Option("--noise-window", brief=True, group=NOISE, type=float, nargs=2, metavar="T0 T1|none",
+           help="Estimate the noise between these times in seconds from the trigger. By default before a trigger, origin "
+           "or first arrival in the headers; none refuses that."),
     Option("--sigma", brief=True, group=NOISE, type=Text(word_or_numbers, names=SIGMAS), metavar="level|global|S",
-           default=DEFAULTS["sigma"],
-           help="Noise of each level, of the finest level, or a standard deviation in the units of the file."),
+           help="Noise of each level, of the finest level, or a standard deviation in the units of the file. "
+           "[default: level, without a noise window]"),
     Option("--noise-before", group=NOISE, type=(Text(number_or_text), float), metavar="PICK SECONDS",
-           help="Estimate the noise in the seconds before a pick, which is a time (UTC) or seconds from the first "
-           "sample."),
+           help="Estimate the noise in the seconds before a pick, which is a time (UTC) or seconds from the trigger."),
     Option("--noise-running", group=NOISE, type=float, metavar="SECONDS",
            help="For noise that changes: estimate it in a moving window, much longer than the signals."),
     Option("--noise-intervals", group=NOISE, type=Text(moments, names=["find"]), metavar="find|T[,T...]",
@@ -363,11 +375,11 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 class Request:
     """The options of a run of `wavefilt denoise`, checked."""
 
-    options: Options
+    given: dict[str, Any]
+    """The options of `Recording.denoise` that were given."""
+    preset: str | None
     layout: Layout
     drawing: PlotOptions
-    noise: NoiseForm | None
-    """The noise in seconds, times and picks, by --noise-window and similar options; None if `options` has it."""
     format: str | None
     output: str | None
     out_dir: str | None
@@ -394,12 +406,14 @@ class Request:
     @classmethod
     def of(cls, parsed: dict[str, Any]) -> Request:
         """Return the request for parsed options. Raises UsageError for invalid or contradicting options."""
-        options = Options(**{name: parsed[name] for name in OPTION_NAMES}, ndim=2 if parsed["two_dimensional"] else 1)
+        parsed = {**parsed, "two_dimensional": parsed["two_dimensional"] or parsed["preset"] == "section"}
+        given = {name: parsed[name] for name in (*OPTION_NAMES, "two_dimensional")}
+        options = checked(completed(given, parsed["preset"]))
+        noise = noise_of(parsed, options)
         request = cls(
-            options=options,
+            given=given if noise is None else {**given, "sigma": noise},
             layout=layout_of(parsed),
             drawing=PlotOptions(**{name: parsed[name] for name in DRAWING}),
-            noise=noise_of(parsed, options),
             **{field.name: parsed[field.name] for field in fields(cls) if field.name in parsed},
         )
         drawn = [FLAGS[name] for name in DRAWING if parsed[name] is not None]
@@ -418,14 +432,17 @@ def layout_of(parsed: dict[str, Any]) -> Layout:
 
 
 def noise_of(parsed: dict[str, Any], options: Options) -> NoiseForm | None:
-    """Return ``sigma`` by one of `SIGMAS_OF`. Raises UsageError for two of them or for options they exclude."""
+    """Return ``sigma`` by --sigma or one of `SIGMAS_OF`, None without.
+
+    Raises UsageError for two of them or for options they exclude.
+    """
     given = [name for name in SIGMAS_OF if parsed[name] is not None]
     if not given:
-        return None
+        return None if parsed["sigma"] is None else options.sigma
     name, value = given[0], parsed[given[0]]
     if options.ndim == 2:
         raise click.UsageError(f"{FLAGS[name]} is for traces, not for --two-dimensional; leave one out")
-    if options.sigma != "level" or len(given) > 1:
+    if parsed["sigma"] is not None or len(given) > 1:
         raise click.UsageError(f"{FLAGS[name]} and {FLAGS[[*given, 'sigma'][1]]} both define the noise: give one")
     if name in ("noise_running", "noise_intervals"):
         replace(options, sigma=("running", 4))  # raises for rules that need constant noise

@@ -36,7 +36,18 @@ MEASURED = (
     *("residual_energy", "backend", "seconds", "passes"),
 )
 """Fields of a report that are facts as well."""
-FOR_VOLUMES = {*OPTION_NAMES, "output", "scheduler", "backend", "axis", "component", "overwrite", "quiet", "inputs"}
+FOR_VOLUMES = {
+    *OPTION_NAMES,
+    "preset",
+    "output",
+    "scheduler",
+    "backend",
+    "axis",
+    "component",
+    "overwrite",
+    "quiet",
+    "inputs",
+}
 """Options that go with --scheduler."""
 SMALL = 4 << 20
 """Bytes of a file that fits in any memory."""
@@ -105,13 +116,14 @@ def denoise(source: str, target: str, request: Request, backend: str | Backend, 
     Raises Failure, with 2 for a format that is not streamed, 3 for a file that cannot be read, else 1.
     """
     from wavefilt.files import stream
-    from wavefilt.options import Clock
+    from wavefilt.io.base import named
+    from wavefilt.options import checked, completed
+    from wavefilt.recording import streamed
     from wavefilt.report import resolved, unchanged, versions
 
     automatic = [] if limit is None else [f"larger than memory: streamed within {spelled(limit)}"]
     limit = limit or request.max_memory
     assert limit is not None
-    options = request.options
     with read_errors(source):
         try:
             opened = _opened(source, request)
@@ -128,9 +140,10 @@ def denoise(source: str, target: str, request: Request, backend: str | Backend, 
             drawn.total = total
             drawn.update(done - drawn.n)
 
-        if request.noise is not None:
-            clock = Clock(opened.interval, None, opened.shape[1], source)
-            options = replace(options, sigma=clock.in_samples(request.noise))
+        interval, samples, seismic = opened.interval, opened.shape[1], named(opened.format).seismic
+        chosen = completed(request.given, request.preset, seismic=seismic, interval=interval, samples=samples)
+        sigma = chosen.pop("sigma", None)
+        options = streamed(opened, checked(chosen), sigma)
         report = stream(opened, Path(target), options, limit, backend, request.overwrite, advance)
     return {
         "input": source,
@@ -167,12 +180,14 @@ def denoise_volume(inputs: tuple[str, ...], request: Request, scheduler: str) ->
             import wavefilt.dask
             from wavefilt.dask import cluster, zarr_volumes
             from wavefilt.io.zarr import opened
+            from wavefilt.options import completed
 
         with read_errors(source):
             file, layout = resolve(source, request.layout)
             _, volume = opened(file, layout.component)
         axis = -1 if layout.axis is None else layout.axis
-        options = {name: getattr(request.options, name) for name in OPTION_NAMES}
+        chosen = completed(request.given, request.preset, seismic=False)
+        options = {name: chosen[name] for name in OPTION_NAMES if name in chosen}
         array = wavefilt.dask.denoise(zarr_volumes.lazily(volume, axis), axis=axis, backend=request.backend, **options)
         workers, watch = _started(cluster.connected(scheduler), request.quiet), _watch if shown(request.quiet) else None
         zarr_volumes.save(array, target, volume, request.overwrite, workers, watch)

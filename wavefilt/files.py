@@ -31,6 +31,7 @@ from wavefilt.io.files import open_source, split
 from wavefilt.io.sources import Source, Target
 from wavefilt.memory import Plan, in_bytes, spelled
 from wavefilt.options import Keywords, Options
+from wavefilt.recording import streamed
 from wavefilt.statistics.mergeable import Interval, RowTally, State, Summation, Tally, around_median
 from wavefilt.trend import of_rows
 from wavefilt.wavelets.filters import WaveletLike
@@ -104,7 +105,8 @@ def denoise_file(
         The result in the same format, shape and order. It appears when it is complete, and not after an error.
     wavelet, options
         As in `wavefilt.denoise` (level, mode, rule, shrink, sigma, scope, keep, transform, spins, detrend, blend).
-        The samples are bit-identical to its result with the same backend.
+        The samples are bit-identical to its result with the same backend. Without ``sigma``, a noise window that the
+        headers declare is used, as by `wavefilt.Recording.denoise`.
     max_memory : str or int
         Limit for samples, coefficients and buffers, such as ``"500MB"`` or ``"1GiB"``, in addition to the memory of
         Python and its libraries.
@@ -138,6 +140,7 @@ def denoise_file(
         raise ValueError(f"{os.fspath(target)} is the input; choose another output")
     layout = Layout(dtype=dtype, endian=endian, ns=ns, component=component, axis=axis)
     with closing(open_source(source, layout, format)) as opened:
+        given = given if "sigma" in options else streamed(opened, given, None)
         return stream(opened, Path(target), given, limit, backend, overwrite, progress)
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from wavefilt.api import run
 from wavefilt.arrays import Array, Floats, Mask
 from wavefilt.backends import Backend, registry
-from wavefilt.options import Keywords, Noise, NoiseForm, Options, check_names
+from wavefilt.options import Clock, Keywords, Noise, NoiseForm, Options, check_names
 from wavefilt.wavelets.filters import WaveletLike
 
 Kind = Literal["declared", "found", "flat", "median", "extrapolated"]
@@ -94,6 +94,15 @@ class NoiseModel:
         """First sample of the noise window and the one after its last, None without a window common to all traces."""
         windows = {Noise.of(sigma).window for sigma in dict.fromkeys(self.sigmas)}
         return windows.pop() if len(windows) == 1 else None
+
+    def in_words(self, clock: Clock, declared: str = "") -> str:
+        """Return the source, with times instead of samples; for noise ``declared`` by headers, their words."""
+        if self.kind == "declared" and declared:
+            return declared
+        if self.window is None or not clock.interval:
+            return self.source
+        start, stop = map(clock.time, self.window)
+        return self.source.replace("from sample {} to {}".format(*self.window), f"from {start:.4g} to {stop:.4g} s")
 
     @property
     def variance(self) -> Floats:
@@ -536,7 +545,7 @@ def estimate_sigma(
 
     registry.check_name(backend)
     check_names(options, "by_band", "axis", "axes")
-    taken = traces_of(x, options.get("sigma", "level"), axis, axes).checked()
+    taken = traces_of(x, options.get("sigma"), axis, axes).checked()
     plain: Keywords = {**options, "sigma": "level"}
     method = Options(wavelet, **plain, ndim=1 if taken.ndim == 1 else 2)
     found: list[tuple[Mask, Floats]] = []

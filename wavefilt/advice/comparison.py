@@ -211,7 +211,7 @@ class Contest:
         most: int = MOST,
     ) -> None:
         self.common = common
-        self.whole = traces_of(x, common.get("sigma", "level"), axis, axes).checked()
+        self.whole = traces_of(x, common.get("sigma"), axis, axes).checked()
         self.criterion = Criterion.of(part_of(self.whole, most), seed, backend)
         self.own: dict[str, dict[str, Any]] = {}
         self.entries: dict[str, tuple[dict[str, Any], Risk]] = {}
@@ -249,6 +249,13 @@ class Contest:
             found[name] = leakage.verdict(self.criterion.leakages(methods, risk.denoised))
         return found
 
+    def _noise(self) -> str:
+        """Return the source of the noise model in words."""
+        recording = self.whole.recording
+        declared = recording.declared_noise if "sigma" not in self.common else None
+        clock = replace(recording.clock(0), interval=self.whole.interval)
+        return self.criterion.model.in_words(clock, declared.source if declared else "")
+
     def result(self) -> Comparison:
         """Return the comparison of all methods. Raises ValueError if there are none."""
         names, taken, verdicts = self.ranked(), self.criterion.taken, self.verdicts()
@@ -267,7 +274,7 @@ class Contest:
             tuple(trials),
             traces=len(live),
             of=int(self.whole.live.sum()),
-            noise=self.criterion.model.source,
+            noise=self._noise(),
             noise_share=min(float(np.median(1 / np.maximum(ratios, 1e-300))), 1.0),
             declared=self.criterion.model.kind == "declared",
             skipped=self.skipped,

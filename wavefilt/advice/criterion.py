@@ -26,6 +26,7 @@ from wavefilt.backends import Backend
 from wavefilt.containers import Container
 from wavefilt.noise import NoiseModel, for_ranking
 from wavefilt.options import NoiseForm, Options
+from wavefilt.recording import supports
 
 from . import leakage
 
@@ -181,13 +182,18 @@ def sigma_by_trace(taken: Container) -> list[NoiseForm]:
 def methods_of(options: Mapping[str, Any], taken: Container, own: NoiseForm | None = None) -> Methods:
     """Return the methods with the noise of the traces, or with another option ``sigma`` if it is given.
 
-    Raises ValueError for options that cannot be combined.
+    Noise windows that headers declare are left out where the other options do not support them. Raises ValueError for
+    options that cannot be combined.
     """
     ndim: Literal[1, 2] = 1 if taken.ndim == 1 else 2
-    return {
-        sigma: Options(**{**options, "sigma": sigma if own is None else own}, ndim=ndim)
-        for sigma in dict.fromkeys(taken.sigmas)
-    }
+    found = dict[NoiseForm, Options]()
+    for sigma in dict.fromkeys(taken.sigmas):
+        used = sigma if own is None else own
+        if own is None and "sigma" not in options and isinstance(sigma, tuple):
+            plain = Options(**options, ndim=ndim)
+            used = sigma if supports(plain, sigma) else "level"  # type: ignore[arg-type]
+        found[sigma] = Options(**{**options, "sigma": used}, ndim=ndim)
+    return found
 
 
 def denoised(rows: Array, methods: Methods, sigmas: tuple[NoiseForm, ...], backend: str | Backend) -> Array:

@@ -50,9 +50,15 @@ def figures(report: TrustReport) -> dict[str, bytes]:
     return files
 
 
-def _seconds(report: TrustReport) -> tuple[float, str]:
-    """Return the length of a sample on a time axis, and the label of the axis."""
-    return (1.0, "time (samples)") if report.interval is None else (report.interval, "time (s)")
+def _time_label(report: TrustReport) -> str:
+    zero = " from the trigger" if report.delay else ""
+    return "time (samples)" if report.interval is None else f"time{zero} (s)"
+
+
+def _extent(report: TrustReport) -> tuple[float, float, float, float]:
+    """Return the limits of an image of all traces, with time downwards."""
+    start, stop = report.times([0, report.noisy.shape[1]])
+    return -0.5, len(report.noisy) - 0.5, float(stop), float(start)
 
 
 def _worst(report: TrustReport) -> int:
@@ -74,17 +80,17 @@ def _spans(report: TrustReport, trace: int, which: Mask) -> list[tuple[int, int]
 
 def _windows(figure: Figure, report: TrustReport) -> None:
     """Draw the traces before and after and the residual, with the windows in which signal was leakage."""
-    step, label = _seconds(report)
+    label = _time_label(report)
     parts = {"before": report.noisy, "after": report.denoised, "residual": report.residual}
     if len(report.noisy) < IMAGE:
         trace = _worst(report)
         every = max(1, report.noisy.shape[1] // 4000)
-        times = np.arange(0, report.noisy.shape[1], every) * step
+        times = report.times(np.arange(0, report.noisy.shape[1], every))
         first: Any = None
         for axes, (name, rows) in zip(figure.subplots(3, 1, sharex=True, sharey=True), parts.items(), strict=True):
             axes.plot(times, rows[trace, ::every], color=COLORS[name], linewidth=0.7)
             for low, high in _spans(report, trace, report.leakage.significant):
-                axes.axvspan(low * step, high * step, color=SIGNAL, alpha=0.25, linewidth=0)
+                axes.axvspan(*report.times([low, high]), color=SIGNAL, alpha=0.25, linewidth=0)
             axes.set_ylabel(name, color=COLORS[name])
             style(axes, grid=True)
             first = axes
@@ -93,7 +99,7 @@ def _windows(figure: Figure, report: TrustReport) -> None:
     columns = np.linspace(0, len(report.noisy) - 1, min(COLUMNS, len(report.noisy))).astype(int)
     every = max(1, report.noisy.shape[1] // ROWS)
     scale = np.nanpercentile(np.abs(report.noisy[columns]), 99, axis=1) + 1e-300
-    extent = (-0.5, len(report.noisy) - 0.5, report.noisy.shape[1] * step, 0)
+    extent = _extent(report)
     axes_of = figure.subplots(1, 3, sharex=True, sharey=True)
     for axes, (name, rows) in zip(axes_of, parts.items(), strict=True):
         shown = (rows[columns, ::every] / scale[:, None]).T
@@ -112,11 +118,11 @@ def _windows(figure: Figure, report: TrustReport) -> None:
 
 def _error(figure: Figure, report: TrustReport) -> None:
     """Draw the growth of the error in every window."""
-    step, label = _seconds(report)
+    label = _time_label(report)
     axes, change, cell = figure.subplots(), report.leakage.change, report.leakage.cell
     if len(change) < IMAGE:
         trace = _worst(report)
-        times = (np.arange(change.shape[1]) + 1) * cell * step
+        times = report.times((np.arange(change.shape[1]) + 1) * cell)
         axes.axhline(0, color="#666666", linewidth=0.8)
         axes.axhline(WORST, color=HARM, linewidth=1, linestyle="--", label=f"harmful above {WORST:g}")
         axes.plot(times, change[trace], color=COLORS["after"], drawstyle="steps-mid", linewidth=1.2)
@@ -129,8 +135,7 @@ def _error(figure: Figure, report: TrustReport) -> None:
         style(axes, grid=True)
         return
     columns = np.linspace(0, len(change) - 1, min(COLUMNS, len(change))).astype(int)
-    extent = (-0.5, len(change) - 0.5, report.noisy.shape[1] * step, 0)
-    image = axes.imshow(change[columns].T, cmap="PuOr_r", vmin=-2, vmax=2, aspect="auto", extent=extent)
+    image = axes.imshow(change[columns].T, cmap="PuOr_r", vmin=-2, vmax=2, aspect="auto", extent=_extent(report))
     bar = figure.colorbar(image, ax=axes, extend="both", shrink=0.9)
     bar.set_label("growth of the error (noise energy = 1)", fontsize=8)
     axes.set_xlabel("trace; purple: better, orange: worse")
@@ -190,8 +195,7 @@ def _lateral(figure: Figure, report: TrustReport) -> None:
 def _breaks(figure: Figure, report: TrustReport) -> None:
     """Draw the shift of the first break of each trace."""
     axes = figure.subplots()
-    step, _ = _seconds(report)
-    shifts = (report.first_breaks[:, 1] - report.first_breaks[:, 0]) * step
+    shifts = (report.first_breaks[:, 1] - report.first_breaks[:, 0]) * (report.interval or 1.0)
     axes.axhline(0, color="#666666", linewidth=0.8)
     axes.plot(report.traces, shifts, "o", color=COLORS["after"], markersize=4)
     if np.isfinite(shifts).sum() >= FEWEST:

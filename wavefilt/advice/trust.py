@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from wavefilt._version import __version__
 from wavefilt.arrays import Array, Counts, Floats, Mask, constant, take
 from wavefilt.noise import NoiseModel
-from wavefilt.options import Noise, NoiseForm, Options, to_call
+from wavefilt.options import Clock, Noise, NoiseForm, Options, to_call, to_give
 from wavefilt.report import Facts
 
 from . import leakage, picking
@@ -80,6 +80,10 @@ class TrustReport:
         The numbers of the traces in the array that was given.
     interval : float or None
         Sampling interval in seconds.
+    delay : float
+        Time of the first sample in seconds.
+    declared : str
+        The origin of noise that headers declare, in words.
     name, call : str
         Title of the report, and the call or command that denoised.
     checksum : str
@@ -94,6 +98,8 @@ class TrustReport:
     first_breaks: Floats
     traces: Counts
     interval: float | None = None
+    delay: float = 0.0
+    declared: str = ""
     name: str = ""
     call: str = ""
     checksum: str = ""
@@ -189,10 +195,18 @@ class TrustReport:
         write_atomically(Path(path), self.html().encode(), overwrite=overwrite)
 
     def time(self, samples: float, sign: str = "") -> str:
-        """Return a number of samples as a time in words."""
+        """Return a duration, given in samples, in words."""
         if self.interval is None:
             return f"{samples:{sign}g} samples"
         return f"{samples * self.interval:{sign}.4g} s"
+
+    def moment(self, sample: int) -> str:
+        """Return the time of a sample in words."""
+        return f"sample {sample}" if self.interval is None else f"{self.times(sample):.4g} s"
+
+    def times(self, samples: ArrayLike) -> Floats:
+        """Return the times of samples in seconds; without an interval, the samples."""
+        return np.asarray(samples) if self.interval is None else self.delay + np.asarray(samples) * self.interval
 
     def origin(self) -> dict[str, str]:
         """Return what was judged, and against which noise, in words."""
@@ -209,12 +223,7 @@ class TrustReport:
         return f"{low * rate:.3g} to {high * rate:.3g} {unit}"
 
     def _source(self, model: NoiseModel) -> str:
-        if model.window is None or self.interval is None:
-            return model.source
-        start, stop = (edge * self.interval for edge in model.window)
-        return model.source.replace(
-            f"from sample {model.window[0]} to {model.window[1]}", f"{start:.4g} to {stop:.4g} s"
-        )
+        return model.in_words(Clock(self.interval, None, model.samples, self.name, self.delay), self.declared)
 
     def _answer(self, name: str) -> Answer:
         return next(answer for answer in self.answers if answer.name == name)
@@ -253,8 +262,8 @@ class TrustReport:
         if np.isfinite(found.change).any():
             trace, window = np.unravel_index(int(np.nanargmax(found.change)), found.change.shape)
             start, worst = int(window) * found.cell, float(found.change[trace, window])
-            told += f"; in the worst window, of trace {self.traces[trace]} between {self.time(start)} and "
-            told += f"{self.time(start + 2 * found.cell)}, the error changed by {worst:+.1f} times the noise energy"
+            told += f"; in the worst window, of trace {self.traces[trace]} between {self.moment(start)} and "
+            told += f"{self.moment(start + 2 * found.cell)}, the error changed by {worst:+.1f} times the noise energy"
         if self.verdict == "undecided":
             told += f". The verdict {self._doubt()}"
         return Answer("error", question, self.verdict, f"{told}.", test)
@@ -349,12 +358,16 @@ class TrustReport:
         return Answer("unchanged", "Which samples are unchanged?", "untested", told, "For information.")
 
 
-def call_in_python(source: str, options: Options) -> str:
-    """Return a line of Python that denoises a file with these options."""
+def call_in_python(source: str, options: Options, recipe: dict[str, Any], declared: bool, used: bool) -> str:
+    """Return a line of Python that denoises a file, with its `Recording.recipe`, with these options.
+
+    ``declared`` and ``used`` are whether headers declare the noise, and whether that was used.
+    """
     given = {each.name: getattr(options, each.name) for each in fields(Options) if each.init}
     section = given.pop("ndim") == 2
     given |= {"rule": options.rule.option, "transform": options.transform.word, "two_dimensional": section}
-    return f"wavefilt.read({source!r}).denoise({to_call(given)})"
+    given |= {"sigma": None} if used else {}
+    return f"wavefilt.read({source!r}).denoise({to_call(to_give(given, **recipe), declared)})"
 
 
 def report(
@@ -364,6 +377,8 @@ def report(
     *,
     sigma: NoiseForm = "level",
     interval: float | None = None,
+    delay: float = 0.0,
+    declared: str = "",
     name: str = "",
     call: str = "",
     samples: int = 1 << 23,
@@ -388,6 +403,10 @@ def report(
         As for `wavefilt.denoise`: a standard deviation or a window declares the noise, ``"global"`` declares it white.
     interval : float, optional
         Sampling interval in seconds, for times and frequencies.
+    delay : float
+        Time of the first sample in seconds.
+    declared : str
+        The origin of a noise window that headers declare, in words.
     name, call : str
         Title of the report, and the call or command that denoised, which the report states.
     samples : int
@@ -432,7 +451,7 @@ def report(
     unit = found[0].unit
     breaks = picking.first_breaks(x / unit, y / unit, found[0].model.variance)
     checksum = hashlib.sha256(np.ascontiguousarray(np.ma.getdata(given[0])).tobytes()).hexdigest()
-    return TrustReport(x, y, found, breaks, traces, interval, name, call, checksum, notes)
+    return TrustReport(x, y, found, breaks, traces, interval, delay, declared, name, call, checksum, notes)
 
 
 def _sample(traces: int, samples: int, most: int) -> tuple[Counts, slice, tuple[str, ...]]:

@@ -93,6 +93,9 @@ class Headers(Mapping[str, Any]):
         The headers of each trace, if these are the headers of a file.
     delay : float
         Seconds from the trigger to the first sample; negative if the recording began before the trigger.
+    onset : tuple of float and str
+        Time in seconds after the trigger, and name, of the event before which there is only noise: the trigger, an
+        origin time or a first arrival.
     time : numpy.datetime64
         Date and time of the trigger, or of the first sample if there is no delay. Local time unless ``utc``.
     source, receiver : tuple of float
@@ -108,6 +111,7 @@ class Headers(Mapping[str, Any]):
     fields: Mapping[str, Any] = field(default_factory=dict, repr=False)
     traces: tuple[Headers, ...] = field(default=(), repr=False)
     delay: float | None = None
+    onset: tuple[float, str] | None = None
     time: np.datetime64 | None = None
     utc: bool = False
     source: tuple[float, ...] = ()
@@ -180,6 +184,16 @@ class Contents:
         return named(self.format).headers(self) if self.origin is not None else Headers()
 
     @cached_property
+    def delays(self) -> Sequence[float]:
+        """Seconds from the trigger to the first sample of each trace; empty if the headers do not give them."""
+        return named(self.format).delays(self) if self.origin is not None else ()
+
+    @cached_property
+    def onsets(self) -> Sequence[tuple[float, str] | None]:
+        """`Headers.onset` of each trace; empty if the headers give none."""
+        return named(self.format).onsets(self) if self.origin is not None else ()
+
+    @cached_property
     def offsets(self) -> tuple[float, ...]:
         """Metres from the source to the receiver of each trace; empty if the headers do not give them."""
         offsets = [header.offset for header in self.headers.traces]
@@ -233,6 +247,8 @@ class Format:
         Whether the "file" is a folder.
     streamed : bool
         Whether `open` is defined.
+    seismic : bool
+        Whether the files are seismic records, for which denoising has the recipe as defaults, or arrays of any data.
     """
 
     name: str
@@ -244,6 +260,7 @@ class Format:
     datasets: bool = False
     folder: bool = False
     streamed: bool = False
+    seismic: bool = True
 
     def recognise(self, probe: Probe) -> bool:
         """Return whether a file has the marks of this format. A file with the marks of two formats is refused."""
@@ -281,6 +298,16 @@ class Format:
     def headers(self, contents: Contents) -> Headers:
         """Return the headers of traces that were read by this format."""
         return Headers()
+
+    def delays(self, contents: Contents) -> Sequence[float]:
+        """Return `Headers.delay` of each trace, 0 if it is unknown; nothing if all are 0."""
+        found = [header.delay or 0.0 for header in contents.headers.traces]
+        return found if any(found) else ()
+
+    def onsets(self, contents: Contents) -> Sequence[tuple[float, str] | None]:
+        """Return `Headers.onset` of each trace; nothing if there are none."""
+        found = [header.onset for header in contents.headers.traces]
+        return found if any(found) else ()
 
 
 FORMATS: dict[str, Format] = {}

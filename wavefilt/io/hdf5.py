@@ -62,7 +62,7 @@ class Hdf5File(FileSource):
 
 
 class Hdf5(StreamedFormat):
-    name, label, endings, datasets = "hdf5", "HDF5", (".h5", ".hdf5"), True
+    name, label, endings, datasets, seismic = "hdf5", "HDF5", (".h5", ".hdf5"), True, False
     keeps = f"samples, as dataset `traces`, and the sampling interval in seconds, as its attribute `{INTERVAL}`"
 
     def recognise(self, probe: Probe) -> bool:

@@ -199,9 +199,11 @@ def _header(strings: dict[str, str], time: np.datetime64 | None, unit: str) -> H
     if receiver and source:
         (x, y), (other_x, other_y) = ((*place, 0.0)[:2] for place in (receiver, source))
         offset = math.copysign(math.hypot(x - other_x, y - other_y), x - other_x) * (FOOT if unit == "ft" else 1.0)
+    delay = first.get("DELAY")
     return Headers(
         strings,
-        delay=first.get("DELAY"),
+        delay=delay,
+        onset=(0.0, "the trigger (header DELAY)") if (delay or 0) < 0 else None,
         time=time,
         source=source,
         receiver=receiver,

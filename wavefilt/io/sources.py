@@ -15,7 +15,7 @@ import numpy as np
 from wavefilt.arrays import Array, DType
 from wavefilt.errors import FormatError
 from wavefilt.io.atomic import replacing
-from wavefilt.io.base import Contents, Format, Layout, named, other_format, refuse_dataset
+from wavefilt.io.base import Contents, Format, Headers, Layout, named, other_format, refuse_dataset
 
 
 class Source(ABC):
@@ -37,6 +37,10 @@ class Source(ABC):
     ids: tuple[str, ...] = ()
     starts: tuple[np.datetime64, ...] = ()
     """Ids and times of the traces, as in `wavefilt.Recording`."""
+
+    def header(self, trace: int) -> Headers:
+        """Return the header of a trace."""
+        return Headers()
 
     @abstractmethod
     def read(self, rows: slice, first: int, out: Array) -> None:
