@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from wavefilt.dual_tree import dtcwt, idtcwt
     from wavefilt.errors import BackendUnavailable, FormatError
     from wavefilt.files import denoise_file
-    from wavefilt.noise import estimate_sigma
+    from wavefilt.sigma import estimate_sigma
     from wavefilt.online import OnlineDenoiser
     from wavefilt.packets import iwavelet_packets, wavelet_packets
     from wavefilt.plotting import view
@@ -107,7 +107,7 @@ _HOMES = {
     "api": ("denoise",),
     "dual_tree": ("dtcwt", "idtcwt"),
     "errors": ("BackendUnavailable", "FormatError"),
-    "noise": ("estimate_sigma",),
+    "sigma": ("estimate_sigma",),
     "online": ("OnlineDenoiser",),
     "packets": ("iwavelet_packets", "wavelet_packets"),
     "recording": ("Recording", "read"),
