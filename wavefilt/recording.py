@@ -113,6 +113,8 @@ class Recording(io.Contents):
         id are parts of one record.
     starts : tuple of numpy.datetime64
         UTC time of the first sample of each trace, in nanoseconds; empty if the format has none.
+    delays : sequence of float
+        Seconds from the trigger to the first sample of each trace; empty if all are 0, or the format has none.
     outcome : Outcome, optional
         How these traces were denoised, if they were.
     noise : DeclaredNoise, optional

@@ -18,7 +18,7 @@ from wavefilt.options import Common, check_names
 from wavefilt.thresholding.rules import RULES
 from wavefilt.wavelets.filters import WaveletLike
 
-from . import leakage
+from . import harm
 from .criterion import Criterion, Risk, methods_of, standard_error
 
 MOST = 1 << 18
@@ -66,7 +66,7 @@ class Trial:
     behind_error: float
     residual: float
     seconds: float
-    verdict: leakage.Verdict = "untested"
+    verdict: harm.Verdict = "untested"
 
     @property
     def gain_db(self) -> float:
@@ -238,15 +238,15 @@ class Contest:
             raise ValueError("; ".join(f"{name}: {why}" for name, why in self.skipped.items()) or "nothing to compare")
         return sorted(self.entries, key=lambda name: self.entries[name][1].mean)
 
-    def verdicts(self) -> dict[str, leakage.Verdict]:
+    def verdicts(self) -> dict[str, harm.Verdict]:
         """Return the verdicts on the first methods, and on more of them until one is not harmful."""
-        found: dict[str, leakage.Verdict] = {}
+        found: dict[str, harm.Verdict] = {}
         for name in self.ranked():
             if len(found) >= JUDGED and any(verdict != "harmful" for verdict in found.values()):
                 break
             options, risk = self.entries[name]
             methods = methods_of(options, self.criterion.taken, self.own[name].get("sigma"))
-            found[name] = leakage.verdict(self.criterion.leakages(methods, risk.denoised))
+            found[name] = harm.verdict(self.criterion.leakages(methods, risk.denoised))
         return found
 
     def _noise(self) -> str:
@@ -254,7 +254,7 @@ class Contest:
         recording = self.whole.recording
         declared = recording.declared_noise if "sigma" not in self.common else None
         clock = replace(recording.clock(0), interval=self.whole.interval)
-        return self.criterion.model.in_words(clock, declared.source if declared else "")
+        return self.criterion.model.words(clock, declared.source if declared else "")
 
     def result(self) -> Comparison:
         """Return the comparison of all methods. Raises ValueError if there are none."""

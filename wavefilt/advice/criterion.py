@@ -28,7 +28,7 @@ from wavefilt.noise import NoiseModel, for_ranking
 from wavefilt.options import NoiseForm, Options
 from wavefilt.recording import supports
 
-from . import leakage
+from . import harm
 
 PROBES, STEIN_PROBES, AMPLITUDE = 4, 2, 0.5
 """Draws of noise that are added to the pilot and for Stein's estimate, and the amplitude of the latter over that of the
@@ -159,7 +159,7 @@ class Criterion:
         blocks = [part.sum(axis=1) * weight for part in np.array_split(relative, self.parts, axis=1)]
         return Risk(np.concatenate(blocks), float(share), min(seconds), y.reshape(-1, y.shape[-1]))
 
-    def leakages(self, methods: Methods, y: Array) -> tuple[leakage.Leakage, ...]:
+    def leakages(self, methods: Methods, y: Array) -> tuple[harm.Effect, ...]:
         """Return the effect of a method with the result ``y`` (traces, samples), of sections on the first one."""
         taken, count = self.taken, self.taken.rows.shape[1] if self.taken.ndim == 2 else len(self.taken.rows)
 
@@ -170,7 +170,7 @@ class Criterion:
             sigmas = tuple(taken.sigmas[i] for i in traces)
             return np.asarray(denoised(own, methods, sigmas, self.backend), np.float64)
 
-        return leakage.find(taken.traces[:count], y[:count], again, sigma_by_trace(taken)[:count])
+        return harm.find(taken.traces[:count], y[:count], again, sigma_by_trace(taken)[:count])
 
 
 def sigma_by_trace(taken: Container) -> list[NoiseForm]:
