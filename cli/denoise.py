@@ -72,7 +72,7 @@ def denoise_file(source: str, target: str, request: Request) -> Facts:
         return streaming.denoise(source, target, request, backend(request), limit) | {"output": target}
 
     def more_memory() -> str:
-        return "; use --max-memory SIZE" if streaming.samples_bytes(source, request) is not None else ""
+        return "; use --max-memory SIZE" if streaming.needed_memory(source, request) is not None else ""
 
     quiet = request.quiet or request.many
     with run_errors(source, more_memory=more_memory):

@@ -387,10 +387,8 @@ def _refusal(probe: Probe) -> tuple[str, str] | None:
 def recognised(probe: Probe) -> Format | None:
     """Return the format whose marks a file has, None if it has none.
 
-    Raises FormatError for an empty file, a file with the marks of several formats, and a kind that is not read.
+    Raises FormatError for a file with the marks of several formats, and for a kind that is not read.
     """
-    if probe.size == 0:
-        raise FormatError("the file is empty")
     found = [format for format in FORMATS.values() if format.recognise(probe)]
     refusal = _refusal(probe)
     if len(found) + bool(refusal) > 1:
