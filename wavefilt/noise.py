@@ -106,7 +106,7 @@ class NoiseModel:
         return np.asarray(self.power @ _octave_shares(self.samples).T)
 
     def words(self, clock: Clock | None = None, declared: str = "") -> str:
-        """Return the origin of the estimate in words, with the times of a clock; those of headers that ``declared`` it."""
+        """Return the origin of the estimate in words, with times of a clock; ``declared`` are those of the headers."""
         if self.kind == "declared" and declared:
             return declared
         if self.kind == "median":

@@ -444,9 +444,8 @@ def streamed(source: Source, options: Options, sigma: NoiseForm | None) -> Optio
     start = source.starts[0] if source.starts else None
     clocks = [Clock(source.interval, start, samples, "the file", header.delay or 0.0) for header in headers]
     if sigma is not None:
-        return replace(
-            options, sigma=(clocks[0] if len(set(clocks)) == 1 else replace(clocks[0], delay=0.0)).in_samples(sigma)
-        )
+        clock = clocks[0] if len(set(clocks)) == 1 else replace(clocks[0], delay=0.0)
+        return replace(options, sigma=clock.in_samples(sigma))
     found = DeclaredNoise.before([header.onset for header in headers], clocks)
     usable = found and found.common and options.sigma == "level" and supports(options, found.common)
     return replace(options, sigma=found.common) if usable else options

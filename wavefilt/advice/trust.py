@@ -58,8 +58,8 @@ QUESTIONS = {
     ),
     "windows": Question(
         "Is there signal in the residual?",
-        f"Signal where a window of the residual has more energy than for simulated noise of the same spectrum, denoised "
-        f"in the same way, at a false discovery rate of {harm.RATE:.0%} (Benjamini and Hochberg 1995).",
+        f"Signal where a window of the residual has more energy than for simulated noise of the same spectrum, "
+        f"denoised in the same way, at a false discovery rate of {harm.RATE:.0%} (Benjamini and Hochberg 1995).",
     ),
     "lateral": Question(
         "Is the residual coherent from trace to trace?",
@@ -69,8 +69,8 @@ QUESTIONS = {
     ),
     "breaks": Question(
         "Did first breaks move?",
-        f"Moved if the median shift is at least one sample and its {picking.CONFIDENCE:.0%} confidence interval excludes "
-        f"0; did not move if the interval lies within one sample. Needs {picking.FEWEST} first breaks.",
+        f"Moved if the median shift is at least one sample and its {picking.CONFIDENCE:.0%} confidence interval "
+        f"excludes 0; did not move if the interval lies within one sample. Needs {picking.FEWEST} first breaks.",
         ("moved", "did not move"),
     ),
 }
@@ -287,10 +287,8 @@ class TrustReport:
             trace, window = np.unravel_index(int(np.nanargmax(change)), change.shape)
             start, stop = self.times(int(window) * cell + np.array([0, 2 * cell]))
             unit = "s" if self.interval else "samples"
-            told += (
-                f"; in the worst window, of trace {self.traces[trace]} between {start:.4g} and {stop:.4g} {unit}, the "
-            )
-            told += f"error changed by {change[trace, window]:+.1f} times the noise energy"
+            told += f"; in the worst window, of trace {self.traces[trace]} between {start:.4g} and {stop:.4g} {unit}, "
+            told += f"the error changed by {change[trace, window]:+.1f} times the noise energy"
         if self.verdict == "undecided":
             told += f". The verdict {self._doubt()}"
         return Answer("error", self.verdict, f"{told}.")

@@ -70,8 +70,8 @@ class BandPass:
 class Controls:
     """Widgets for the options of `wavefilt.denoise`; options without a widget stay as given.
 
-    ``changed()`` is called once for each change. ``window`` is the noise window in samples. The first choice of a widget
-    leaves its option to the preset, the recipe or the defaults; `describe` shows the value that it then has.
+    ``changed()`` is called once for each change. ``window`` is the noise window in samples. The first choice of a
+    widget leaves its option to the preset, the recipe or the defaults; `describe` shows the value that it then has.
     """
 
     def __init__(
