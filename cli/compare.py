@@ -13,7 +13,7 @@ import click
 from wavefilt.backends.registry import check_name
 from wavefilt.errors import printable
 from wavefilt.io import Layout
-from wavefilt.options import DEFAULTS, Options, to_argv, to_give
+from wavefilt.options import DEFAULTS, Clock, Options, to_argv, to_give
 from wavefilt.recording import Recording
 
 from . import as_flags, run_errors, usage_errors
@@ -104,8 +104,8 @@ def tune(source: str, seconds: float, as_json: bool, **parsed: Any) -> None:
     with run_errors(source):
         recording = _recording(source, layout, parsed)
         axes = (0, 1) if parsed["two_dimensional"] else None
-        sigma = common.get("sigma", "level")
-        found = tune(recording, seconds=seconds, sigma=sigma, axes=axes, backend=parsed["backend"], progress=steps)
+        sigma, backend = common.get("sigma"), parsed["backend"]
+        found = tune(recording, seconds=seconds, sigma=sigma, axes=axes, backend=backend, progress=steps)
     line = _denoise_line(recording, found.options, parsed)
     if as_json:
         about = {"input": source, "command": line, "python": found.python, "complete": found.complete}
@@ -146,6 +146,7 @@ def _facts(found: Comparison) -> dict[str, Any]:
 
 def _denoise_line(recording: Recording, options: dict[str, Any], parsed: dict[str, Any]) -> str:
     """Return the command that denoises the file with these options."""
+    clock, declared = Clock(1.0, None, 0, recording.source), recording.declared_noise is not None
     layout = {name: parsed[name] for name in ("format", *FILE_LAYOUT, "two_dimensional")}
     given = to_give({**options, **layout}, **recording.recipe)
-    return shlex.join(["wavefilt", "denoise", recording.source, *to_argv(given, interval=1.0)])
+    return shlex.join(["wavefilt", "denoise", recording.source, *to_argv(given, clock, declared)])

@@ -72,7 +72,7 @@ def denoise_file(source: str, target: str, request: Request) -> Facts:
         return streaming.denoise(source, target, request, backend(request), limit) | {"output": target}
 
     def more_memory() -> str:
-        return "; use --max-memory SIZE" if streaming.samples_bytes(source, request) is not None else ""
+        return "; use --max-memory SIZE" if streaming.needed_memory(source, request) is not None else ""
 
     quiet = request.quiet or request.many
     with run_errors(source, more_memory=more_memory):
@@ -162,7 +162,7 @@ def _intended(before: Recording, request: Request) -> Facts:
 
     options, sigma = before.options(request.given, request.preset)
     before.check(options)
-    method = options if sigma is None else before.methods(options, sigma)[0][0]
+    method = before.methods(options, sigma)[0][0]
     shape = report.transformed(before, method)
     level = method.level_for(*shape)
     notes = [*before.notes, *([] if level else [report.unchanged(method, min(shape))])]
@@ -245,7 +245,7 @@ def _details(facts: Facts) -> list[str]:
         lines.insert(0, f"  {facts['noisy_traces']} of {facts['traces']} traces have noise{ranges}")
     elif names and "live_traces" in facts and (facts["dead_traces"] or (facts["traces"] > 1 and ranges)):
         lines.insert(0, f"  {facts['live_traces']} of {facts['traces']} traces are live{ranges}")
-    return lines
+    return [f"  noise: {facts['noise']}"] * ("noise" in facts) + lines
 
 
 def spreads(medians: list[float], ranges: list[list[float]] | None) -> list[str]:

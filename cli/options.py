@@ -97,6 +97,13 @@ class Command(click.Command):
             everything.callback = self._show_all
             self.params.append(everything)
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments; `--noise-window none` is another spelling of `--sigma level`."""
+        text = "\0".join(args).replace("--noise-window=none", "--noise-window\0none")
+        return super().parse_args(
+            ctx, text.replace("--noise-window\0none", "--sigma\0level").split("\0") if args else []
+        )
+
     def _show_all(self, ctx: click.Context, param: click.Parameter, value: bool) -> None:
         if value:
             ctx.meta[EVERYTHING] = True
@@ -244,14 +251,14 @@ TABLE = [
     Option("--blend", group=METHOD, type=float, metavar="SHARE", default=DEFAULTS["blend"],
            help="Add this share of the residual to the result; less than 1."),
 
-    Option("--noise-window", brief=True, group=NOISE, type=float, nargs=2, metavar="T0 T1",
-           help="Estimate the noise between these times in seconds, for example before the shot."),
+    Option("--noise-window", brief=True, group=NOISE, type=float, nargs=2, metavar="T0 T1|none",
+           help="Estimate the noise between these times in seconds from the trigger. By default before the trigger, "
+           "origin or first arrival that headers give; none refuses that."),
     Option("--sigma", brief=True, group=NOISE, type=Text(word_or_numbers, names=SIGMAS), metavar="level|global|S",
-           default=DEFAULTS["sigma"],
-           help="Noise of each level, of the finest level, or a standard deviation in the units of the file."),
+           help="Noise of each level, of the finest level, or a standard deviation in the units of the file. "
+           "[default: level, without a noise window]"),
     Option("--noise-before", group=NOISE, type=(Text(number_or_text), float), metavar="PICK SECONDS",
-           help="Estimate the noise in the seconds before a pick, which is a time (UTC) or seconds from the first "
-           "sample."),
+           help="Estimate the noise in the seconds before a pick, which is a time (UTC) or seconds from the trigger."),
     Option("--noise-running", group=NOISE, type=float, metavar="SECONDS",
            help="For noise that changes: estimate it in a moving window, much longer than the signals."),
     Option("--noise-intervals", group=NOISE, type=Text(moments, names=["find"]), metavar="find|T[,T...]",
@@ -425,14 +432,17 @@ def layout_of(parsed: dict[str, Any]) -> Layout:
 
 
 def noise_of(parsed: dict[str, Any], options: Options) -> NoiseForm | None:
-    """Return ``sigma`` by one of `SIGMAS_OF`. Raises UsageError for two of them or for options they exclude."""
+    """Return ``sigma`` by --sigma or one of `SIGMAS_OF`, None without.
+
+    Raises UsageError for two of them or for options they exclude.
+    """
     given = [name for name in SIGMAS_OF if parsed[name] is not None]
     if not given:
-        return None
+        return None if parsed["sigma"] is None else options.sigma
     name, value = given[0], parsed[given[0]]
     if options.ndim == 2:
         raise click.UsageError(f"{FLAGS[name]} is for traces, not for --two-dimensional; leave one out")
-    if options.sigma != "level" or len(given) > 1:
+    if parsed["sigma"] is not None or len(given) > 1:
         raise click.UsageError(f"{FLAGS[name]} and {FLAGS[[*given, 'sigma'][1]]} both define the noise: give one")
     if name in ("noise_running", "noise_intervals"):
         replace(options, sigma=("running", 4))  # raises for rules that need constant noise

@@ -19,51 +19,43 @@ def shown(quiet: bool = False) -> bool:
     return not quiet and sys.stderr is not None and sys.stderr.isatty()
 
 
-def bar(name: str | None = None, **options: Any) -> tqdm[Any]:
-    """Return a bar that disappears at its end."""
+def bar(name: str | None = None, *, quiet: bool = False, **options: Any) -> tqdm[Any]:
+    """Return a bar that disappears at its end, and does nothing where no progress is shown."""
     from tqdm import tqdm
 
-    return tqdm(leave=False, file=sys.stderr, desc=name and printable(name), **options)
-
-
-class _Stage(logging.Handler):
-    """A line with the name of a stage, and the last message of the library, such as "compiling kernels"."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__()
-        self.text, self.width = printable(name), 0
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.draw(f"{self.text}: {record.getMessage()}")
-
-    def draw(self, text: str) -> None:
-        print(f"\r{text:{self.width}}", end="", file=sys.stderr, flush=True)
-        self.width = max(self.width, len(text))
+    return tqdm(leave=False, file=sys.stderr, desc=name and printable(name), disable=not shown(quiet), **options)
 
 
 @contextmanager
 def stage(name: str, quiet: bool = False) -> Iterator[None]:
-    """Context manager: show the name until the end of the block."""
+    """Context manager: show the name until the end of the block, and messages such as "compiling kernels"."""
     if not shown(quiet):
         yield
         return
-    logger, line = logging.getLogger("wavefilt"), _Stage(name)
-    level = logger.level
-    logger.addHandler(line)
+    logger, width = logging.getLogger("wavefilt"), 0
+
+    def draw(text: str) -> None:
+        nonlocal width
+        print(f"\r{text:{width}}", end="", file=sys.stderr, flush=True)
+        width = max(width, len(text))
+
+    handler, level = logging.Handler(), logger.level
+    handler.emit = lambda record: draw(f"{printable(name)}: {record.getMessage()}")  # type: ignore[method-assign]
+    logger.addHandler(handler)
     logger.setLevel(logging.INFO)
-    line.draw(line.text)
+    draw(printable(name))
     try:
         yield
     finally:
         logger.setLevel(level)
-        logger.removeHandler(line)
-        line.draw("")
+        logger.removeHandler(handler)
+        draw("")
         print("\r", end="", file=sys.stderr, flush=True)
 
 
 def steps(names: Sequence[str]) -> Iterator[str]:
     """Yield the names of the methods that are compared, with a bar."""
-    with bar("comparing", iterable=names, disable=not shown()) as drawn:
+    with bar("comparing", iterable=names) as drawn:
         for name in drawn:
             drawn.set_postfix_str(name)
             yield name

@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, redirect_stdout, suppress
 from dataclasses import replace
-from math import inf
+from math import inf, prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from wavefilt.io.files import resolve, split
+from wavefilt.io.files import NotStreamed, open_source, resolve, split
 from wavefilt.memory import spelled
 
 from . import Failure, message, read_errors, run_errors, tell
@@ -36,17 +36,22 @@ MEASURED = (
     *("residual_energy", "backend", "seconds", "passes"),
 )
 """Fields of a report that are facts as well."""
-FOR_VOLUMES = {*OPTION_NAMES, "preset", "output", "scheduler", "backend", "axis", "component", "overwrite", "quiet", "inputs"}
+FOR_VOLUMES = {
+    *OPTION_NAMES,
+    "preset",
+    "output",
+    "scheduler",
+    "backend",
+    "axis",
+    "component",
+    "overwrite",
+    "quiet",
+    "inputs",
+}
 """Options that go with --scheduler."""
 SMALL = 4 << 20
 """Bytes of a file that fits in any memory."""
 MEMINFO, CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
-
-
-def _not_streamed(request: Request) -> list[str]:
-    """Return the options given that exclude streaming."""
-    given = {**vars(request), **vars(request.layout)}
-    return [name for name in NOT_STREAMED if given[name]]
 
 
 def check(inputs: tuple[str, ...], request: Request) -> None:
@@ -57,19 +62,20 @@ def check(inputs: tuple[str, ...], request: Request) -> None:
         raise click.UsageError("--max-memory needs files, not standard input or output")
 
 
+def _not_streamed(request: Request) -> list[str]:
+    """Return the options given that exclude streaming."""
+    given = {**vars(request), **vars(request.layout)}
+    return [name for name in NOT_STREAMED if given[name]]
+
+
 def needed_limit(source: str, target: str, request: Request) -> int | None:
     """Return half of the free memory for a file that does probably not fit in it and can be streamed, else None."""
     small = os.path.isfile(source) and os.path.getsize(source) <= SMALL
-    replaceable = target != "-" and (not os.path.exists(target) or os.path.isfile(target) or os.path.isdir(target))
-    if small or _not_streamed(request) or not replaceable:
+    device = target == "-" or (os.path.exists(target) and not (os.path.isfile(target) or os.path.isdir(target)))
+    if small or device or _not_streamed(request):
         return None
-    samples = samples_bytes(source, request)
-    if samples is None:
-        return None
-    from wavefilt.memory import whole_bytes_factor
-
-    free = available()
-    return int(free / 2) if whole_bytes_factor(request.backend) * samples > free else None
+    free, needed = available(), needed_memory(source, request)
+    return int(free / 2) if needed is not None and needed > free else None
 
 
 def available() -> float:
@@ -84,24 +90,23 @@ def available() -> float:
     return max(free, 0)
 
 
-def samples_bytes(source: str, request: Request) -> int | None:
-    """Return the bytes of all samples in the dtype of computation; None for a file that is not streamed."""
+def needed_memory(source: str, request: Request) -> float | None:
+    """Return the bytes that denoising a file in memory takes; None for a file that is not streamed."""
     from wavefilt.arrays import compute_dtype
+    from wavefilt.memory import whole_bytes_factor
 
     file, _ = split(source)
     if source == "-" or not (os.path.isfile(file) or os.path.isdir(file)):  # a pipe can be read once
         return None
     try:
         with closing(_opened(source, request)) as opened:
-            traces, samples = opened.shape
-            return traces * samples * compute_dtype(opened.dtype).itemsize
+            size = prod(opened.shape) * compute_dtype(opened.dtype).itemsize
+            return whole_bytes_factor(request.backend) * size
     except Exception:  # reading the file in memory gives a better message
         return None
 
 
 def _opened(source: str, request: Request) -> Source:
-    from wavefilt.io.files import open_source
-
     return open_source(source, replace(request.layout, columns=None, delimiter=None), request.format)
 
 
@@ -112,8 +117,8 @@ def denoise(source: str, target: str, request: Request, backend: str | Backend, 
     """
     from wavefilt.files import stream
     from wavefilt.io.base import named
-    from wavefilt.io.files import NotStreamed
-    from wavefilt.options import Clock, checked, completed
+    from wavefilt.options import checked, completed
+    from wavefilt.recording import streamed
     from wavefilt.report import resolved, unchanged, versions
 
     automatic = [] if limit is None else [f"larger than memory: streamed within {spelled(limit)}"]
@@ -124,40 +129,34 @@ def denoise(source: str, target: str, request: Request, backend: str | Backend, 
             opened = _opened(source, request)
         except NotStreamed as error:
             raise Failure(message(error), 2) from error
-    with closing(opened), run_errors(source, *automatic):
+    name = Path(source).name
+    with (
+        closing(opened),
+        run_errors(source, *automatic),
+        bar(name, quiet=request.quiet, unit="B", unit_scale=True, unit_divisor=1024) as drawn,
+    ):
+
+        def advance(done: int, total: int) -> None:
+            drawn.total = total
+            drawn.update(done - drawn.n)
+
         interval, samples, seismic = opened.interval, opened.shape[1], named(opened.format).seismic
         chosen = completed(request.given, request.preset, seismic=seismic, interval=interval, samples=samples)
-        clock = Clock(interval, None, samples, source)
-        method = checked({**chosen, "sigma": clock.in_samples(chosen.get("sigma", "level"))})
-        with _bytes_bar(source, request.quiet) as advance:
-            report = stream(opened, Path(target), method, limit, backend, request.overwrite, advance)
+        sigma = chosen.pop("sigma", None)
+        options = streamed(opened, checked(chosen), sigma)
+        report = stream(opened, Path(target), options, limit, backend, request.overwrite, advance)
     return {
         "input": source,
         "format": report.format,
         "traces": report.shape[0],
         "samples": report.shape[1],
         "interval_s": opened.interval,
-        **resolved(method, report.level),
+        **resolved(options, report.level),
         **{name: vars(report)[name] for name in MEASURED},
         "max_memory": limit,
-        "notes": [*opened.notes, *automatic, *([] if report.level else [unchanged(method, report.shape[1])])],
+        "notes": [*opened.notes, *automatic, *([] if report.level else [unchanged(options, report.shape[1])])],
         "versions": versions(),
     }
-
-
-@contextmanager
-def _bytes_bar(source: str, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """Context manager: a function that shows the processed and all bytes, None where no progress is shown."""
-    if not shown(quiet):
-        yield None
-        return
-    with bar(Path(source).name, unit="B", unit_scale=True, unit_divisor=1024) as drawn:
-
-        def advance(done: int, total: int) -> None:
-            drawn.total = total
-            drawn.update(done - drawn.n)
-
-        yield advance
 
 
 def denoise_volume(inputs: tuple[str, ...], request: Request, scheduler: str) -> None:
@@ -180,8 +179,8 @@ def denoise_volume(inputs: tuple[str, ...], request: Request, scheduler: str) ->
         with stage("loading Dask", request.quiet):
             import wavefilt.dask
             from wavefilt.dask import cluster, zarr_volumes
-            from wavefilt.options import completed
             from wavefilt.io.zarr import opened
+            from wavefilt.options import completed
 
         with read_errors(source):
             file, layout = resolve(source, request.layout)

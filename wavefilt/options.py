@@ -85,7 +85,12 @@ class Noise:
 
     @classmethod
     def of(cls, sigma: object) -> Noise:
-        """Check the option ``sigma``, in samples. Raises OptionError, with the accepted forms, for anything else."""
+        """Check the option ``sigma``, in samples; None is "level".
+
+        Raises OptionError, with the accepted forms, for anything else.
+        """
+        if sigma is None:
+            return cls()
         if isinstance(sigma, str):
             check("sigma", sigma, SIGMAS, "a number")
             return cls(sigma)  # type: ignore[arg-type]
@@ -156,18 +161,21 @@ class Clock:
     ----------
     interval : float or None
         Sampling interval in seconds.
-    start : numpy.datetime64, float or None
-        Time of the first sample: UTC, or a value of the coordinate.
+    start : numpy.datetime64 or None
+        UTC of the first sample.
     samples : int
         Length of the trace.
     name : str
         Name of the trace or file, for errors.
+    delay : float
+        The first sample on the time axis, in seconds: seconds after the trigger, or a value of the coordinate.
     """
 
     interval: float | None
-    start: np.datetime64 | float | None
+    start: np.datetime64 | None
     samples: int
     name: str
+    delay: float = 0.0
 
     @classmethod
     def of_coordinate(cls, coordinate: Array, name: str) -> Clock:
@@ -175,29 +183,35 @@ class Clock:
 
         The interval is unknown if the coordinate runs backwards, is of another kind, or has fewer than two samples.
         """
-        count, start, interval = len(coordinate), None, None
+        count, start, delay, interval = len(coordinate), None, 0.0, None
         if count > 1 and coordinate.dtype.kind in "iufmM":
             times = coordinate.astype(f"{coordinate.dtype.kind}8[ns]") if coordinate.dtype.kind in "mM" else coordinate
             span = times[-1] - times[0]
             seconds = float(span / SECOND if times.dtype.kind in "mM" else span)
             interval = seconds / (count - 1) if seconds > 0 else None
-            start = times[0]
-            if times.dtype.kind != "M":
-                start = float(start / SECOND if times.dtype.kind == "m" else start)
-        return cls(interval, start, count, name)
+            if times.dtype.kind == "M":
+                start = times[0]
+            else:
+                delay = float(times[0] / SECOND if times.dtype.kind == "m" else times[0])
+        return cls(interval, start, count, name, delay)
+
+    def time(self, sample: int) -> float:
+        """Return the time of a sample in seconds, in few digits that still round to this sample."""
+        assert self.interval
+        return float(f"{self.delay + sample * self.interval:.9g}")
 
     def seconds(self, moment: Moment) -> float:
-        """Return the seconds from the first sample to a time or a value of the coordinate.
-
-        Without a numeric coordinate, a number is returned as it is.
-        """
+        """Return a moment on the time axis. Raises ValueError for a date if the date of the samples is unknown."""
         if is_number(moment):
-            number = float(moment)
-            return number - self.start if isinstance(self.start, float) else number
-        time = _utc(moment)
-        if not isinstance(self.start, np.datetime64):
+            return float(moment)
+        date = _utc(moment)
+        if self.start is None:
             raise ValueError(f"{self.name}: the time of its first sample is not known; give seconds from there")
-        return float((time - self.start.astype("datetime64[ns]")) / SECOND)
+        return float((date - self.start.astype("datetime64[ns]")) / SECOND) + self.delay
+
+    def sample(self, seconds: float) -> int:
+        """Return the sample at a time in seconds. Raises ValueError if the interval is unknown."""
+        return self.samples_in(seconds - self.delay)
 
     def samples_in(self, seconds: float) -> int:
         """Return the number of sampling intervals in some seconds. Raises ValueError if the interval is unknown."""
@@ -208,20 +222,20 @@ class Clock:
         return round(seconds / self.interval)
 
     def window(self, start: float, stop: float) -> Window:
-        """Return the noise window in samples between two times in seconds from the first sample.
+        """Return the noise window in samples between two times in seconds.
 
         Raises ValueError if the interval is unknown, or the seconds are out of order, fewer than 4 samples apart, or
         outside the trace.
         """
-        first, last = self.samples_in(start), self.samples_in(stop)
+        first, last = self.sample(start), self.sample(stop)
         assert self.interval
         window = f"the noise window from {start:g} s to {stop:g} s"
         if not start < stop:
             raise ValueError(f"{window} is out of order")
         if first < 0:
-            raise ValueError(f"{window} begins before the first sample")
+            raise ValueError(f"{window} begins before the first sample, which is at {self.time(0):g} s")
         if last > self.samples:
-            raise ValueError(f"{window} does not lie in the traces, which end at {self.samples * self.interval:g} s")
+            raise ValueError(f"{window} does not lie in the traces, which end at {self.time(self.samples):g} s")
         if last - first < FEWEST:
             raise ValueError(f"{window} is shorter than {FEWEST} samples, {FEWEST * self.interval:g} s")
         return ("window", first, last)
@@ -254,7 +268,7 @@ class Clock:
         """Return the change points inside the trace, in samples; if there are none, its end (a single interval)."""
         if not isinstance(points, Sequence | np.ndarray):
             raise OptionError(f'change points {points!r} must be a list of seconds or times, or "find"')
-        found = [self.samples_in(self.seconds(point)) for point in points]
+        found = [self.sample(self.seconds(point)) for point in points]
         return tuple(point for point in found if 0 < point < self.samples) or ((self.samples,) if found else ())
 
 
@@ -285,7 +299,7 @@ class Common(TypedDict, total=False):
     level: int | None
     mode: Mode
     shrink: Shrink | Estimator | Callable[[Array, Array], Array] | None
-    sigma: NoiseForm
+    sigma: NoiseForm | None
     scope: Scope
     keep: int
     spins: int
@@ -349,7 +363,7 @@ class Options:
             mode: Mode = "symmetric",
             rule: rules.Rule | RuleName | Callable[..., Floats] | float | Sequence[float] | None = None,
             shrink: Shrink | Estimator | Callable[[Array, Array], Array] | None = None,
-            sigma: NoiseForm = "level",
+            sigma: NoiseForm | None = "level",
             scope: Scope = "trace",
             keep: int = 0,
             transform: Transform | str = "dwt",
@@ -772,45 +786,42 @@ NOISE_FLAGS = {
 """The option of the command for each form of noise that is a tuple."""
 
 
-def to_call(options: Mapping[str, Any]) -> str:
+def to_call(options: Mapping[str, Any], declared: bool = False) -> str:
     """Return the arguments of a call of `denoise` for the options that differ from their defaults.
 
-    ``transform`` is always among them; use `to_give` first.
+    ``transform`` is always among them; use `to_give` first. If the headers ``declared`` a noise window, it is the
+    default, and `sigma="level"` differs.
     """
-    return ", ".join(f"{name}={_plain(value)!r}" for name, value in _changed(options).items())
+    return ", ".join(f"{name}={_plain(value)!r}" for name, value in _changed(options, declared).items())
 
 
-def to_argv(options: Mapping[str, Any], interval: float | None = None) -> list[str]:
-    """Return the arguments of the command `wavefilt denoise` for the options that differ from their defaults.
+def to_argv(options: Mapping[str, Any], clock: Clock | None = None, declared: bool = False) -> list[str]:
+    """Return the arguments of the command `wavefilt denoise` for the options that `to_call` returns.
 
-    ``transform`` is always among them; use `to_give` first. The command takes noise in seconds. With an ``interval``,
-    a window in samples becomes one in seconds; without it, the arguments set an interval of 1 s.
+    The command takes noise in seconds. With a ``clock``, a window in samples becomes one in seconds; without it, the
+    arguments set an interval of 1 s.
     """
     words: list[str] = []
-    for name, value in _changed(options).items():
+    for name, value in _changed(options, declared).items():
         flag, values = f"--{name.replace('_', '-')}", [value]
         if name == "sigma" and isinstance(value, tuple):
             kind, *values = value
             flag = f"--{NOISE_FLAGS[kind]}"
-            if kind == "window" and interval:
-                values = [rounded_seconds(sample, interval) for sample in values]
-            elif not interval and kind != "intervals":
+            if kind == "window" and clock:
+                values = [clock.time(sample) for sample in values]
+            elif not clock and kind != "intervals":
                 words += ["--dt", "1"]
         words += [flag] if value is True else [flag, *map(_text, values)]
     return words
 
 
-def rounded_seconds(samples: int, interval: float) -> float:
-    """Return a time in few digits that rounds to this sample."""
-    return float(f"{samples * interval:.9g}")
-
-
-def _changed(options: Mapping[str, Any]) -> dict[str, Any]:
+def _changed(options: Mapping[str, Any], declared: bool) -> dict[str, Any]:
     """Return the options that differ from their defaults, and ``transform``, whose default depends on the data."""
+    defaults = DEFAULTS | ({"sigma": None} if declared else {})
     return {
         name: value
         for name, value in options.items()
-        if not (value is None or value is False or (name != "transform" and _same(value, DEFAULTS.get(name))))
+        if not (value is None or value is False or (name != "transform" and _same(value, defaults.get(name))))
     }
 
 

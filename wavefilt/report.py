@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from importlib import metadata
 from itertools import pairwise
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from wavefilt.engine import Estimate, Outcome
     from wavefilt.recording import Recording
 
+SEARCHED = 1 << 18
+"""Most samples in which a quiet window is searched for."""
 SECOND = np.timedelta64(1, "s")
 LITTLE, MUCH = 0.01, 0.5
 """Shares of the residual in the energy of the noise, and in that of the record, below and above which it is stated."""
@@ -209,6 +211,7 @@ def describe(before: Recording, after: Recording, seconds: float) -> Facts:
         **_spread("sigma", "", before, outcome, lambda e: e.sigma),
         **_spread("thresholds", "", before, outcome, lambda e: e.thresholds),
         **_approximation(before, outcome),
+        **({"noise": after.noise.source} if after.noise and isinstance(method.sigma, tuple) else {}),
         "residual_energy": residual_energy(before, after),
         "statements": statements(before, after),
         "backend": outcome.backend,
@@ -264,6 +267,49 @@ def versions() -> dict[str, str]:
     return {"wavefilt": __version__, "numpy": np.__version__, "PyWavelets": pywavelets}
 
 
+def field_facts(recording: Recording) -> Facts:
+    """Return delay, date, positions and units from the headers of traces; a list if they differ between traces."""
+    headers = recording.headers.traces
+    if not headers:
+        return {}
+    first = headers[0]
+
+    def one_or_all(values: Iterable[Any]) -> Any:
+        found = list(values)
+        return found[0] if all(value == found[0] for value in found) else found
+
+    facts = {
+        "delay_s": one_or_all(recording.delays) if recording.delays else first.delay,
+        "date": None if first.time is None else utc(first.time) if first.utc else utc(first.time).removesuffix("Z"),
+        "source": one_or_all(header.source or None for header in headers),
+        "receiver": one_or_all(header.receiver or None for header in headers),
+        "length_unit": first.length_unit if first.source or first.receiver else None,
+        "units": first.units,
+        "factor": one_or_all(header.factor for header in headers),
+    }
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def noise_facts(recording: Recording) -> Facts:
+    """Return the noise window that headers declare, or else one that is found in some of the traces."""
+    from wavefilt.noise import quiet_window, without_flat_parts
+
+    clock, declared = recording.clock(0), recording.declared_noise
+    window: tuple[int, int] | None = None
+    if declared is not None and declared.common:
+        window = declared.common[1:]
+    elif declared is None and isinstance(recording.traces, np.ndarray) and not recording.complex:
+        live = np.flatnonzero(recording.live)
+        few = live[:: -(-len(live) * clock.samples // SEARCHED) or 1]
+        found = quiet_window(without_flat_parts(finite(recording.traces[few]))) if len(few) else None
+        window = found and (found.start, found.stop)
+    timed = window is not None and clock.interval
+    return {
+        "source": declared.source if declared else "quiet window found" if window else "no quiet window found",
+        **({"window_s": [clock.time(edge) for edge in window]} if timed and window else {"window": window}),
+    }
+
+
 def examine(recording: Recording) -> Facts:
     """Return the contents of a recording, ready for JSON; noise and energy by level as in `describe`."""
     after = recording.apply(Options(rule=0.0), report=True)
@@ -288,6 +334,8 @@ def examine(recording: Recording) -> Facts:
         "max_level": max_level(longest, outcome.method.filters),
         **_spread("sigma", "_by_level", recording, outcome, lambda e: e.sigma),
         **_spread("mean_square", "_by_level", recording, outcome, lambda e: np.asarray(e.power)),
+        **field_facts(recording),
+        "noise": noise_facts(recording),
         "notes": list(recording.notes),
     }
 

@@ -25,7 +25,7 @@ def small(monkeypatch):
 @pytest.fixture
 def tiny(monkeypatch):
     """Return the limit for pieces of a number of float64 samples; traces are never whole."""
-    monkeypatch.setattr(memory, "_extra", lambda method, level: 1e15)
+    monkeypatch.setattr(memory, "_extra", lambda *_, **__: 1e15)
     monkeypatch.setattr(memory, "FIXED", 0)
     monkeypatch.setattr(memory, "LEAST", 8)
     return lambda size: int(memory.RESIDENT * 8 * size) + 1

@@ -18,7 +18,7 @@ from wavefilt.options import Common, check_names
 from wavefilt.thresholding.rules import RULES
 from wavefilt.wavelets.filters import WaveletLike
 
-from . import leakage
+from . import harm
 from .criterion import Criterion, Risk, methods_of, standard_error
 
 MOST = 1 << 18
@@ -66,7 +66,7 @@ class Trial:
     behind_error: float
     residual: float
     seconds: float
-    verdict: leakage.Verdict = "untested"
+    verdict: harm.Verdict = "untested"
 
     @property
     def gain_db(self) -> float:
@@ -211,7 +211,7 @@ class Contest:
         most: int = MOST,
     ) -> None:
         self.common = common
-        self.whole = traces_of(x, common.get("sigma", "level"), axis, axes).checked()
+        self.whole = traces_of(x, common.get("sigma"), axis, axes).checked()
         self.criterion = Criterion.of(part_of(self.whole, most), seed, backend)
         self.own: dict[str, dict[str, Any]] = {}
         self.entries: dict[str, tuple[dict[str, Any], Risk]] = {}
@@ -238,16 +238,23 @@ class Contest:
             raise ValueError("; ".join(f"{name}: {why}" for name, why in self.skipped.items()) or "nothing to compare")
         return sorted(self.entries, key=lambda name: self.entries[name][1].mean)
 
-    def verdicts(self) -> dict[str, leakage.Verdict]:
+    def verdicts(self) -> dict[str, harm.Verdict]:
         """Return the verdicts on the first methods, and on more of them until one is not harmful."""
-        found: dict[str, leakage.Verdict] = {}
+        found: dict[str, harm.Verdict] = {}
         for name in self.ranked():
             if len(found) >= JUDGED and any(verdict != "harmful" for verdict in found.values()):
                 break
             options, risk = self.entries[name]
             methods = methods_of(options, self.criterion.taken, self.own[name].get("sigma"))
-            found[name] = leakage.verdict(self.criterion.leakages(methods, risk.denoised))
+            found[name] = harm.verdict(self.criterion.leakages(methods, risk.denoised))
         return found
+
+    def _noise(self) -> str:
+        """Return the source of the noise model in words."""
+        recording = self.whole.recording
+        declared = recording.declared_noise if "sigma" not in self.common else None
+        clock = replace(recording.clock(0), interval=self.whole.interval)
+        return self.criterion.model.words(clock, declared.source if declared else "")
 
     def result(self) -> Comparison:
         """Return the comparison of all methods. Raises ValueError if there are none."""
@@ -267,7 +274,7 @@ class Contest:
             tuple(trials),
             traces=len(live),
             of=int(self.whole.live.sum()),
-            noise=self.criterion.model.source,
+            noise=self._noise(),
             noise_share=min(float(np.median(1 / np.maximum(ratios, 1e-300))), 1.0),
             declared=self.criterion.model.kind == "declared",
             skipped=self.skipped,

@@ -26,8 +26,9 @@ from wavefilt.backends import Backend
 from wavefilt.containers import Container
 from wavefilt.noise import NoiseModel, for_ranking
 from wavefilt.options import NoiseForm, Options
+from wavefilt.recording import supports
 
-from . import leakage
+from . import harm
 
 PROBES, STEIN_PROBES, AMPLITUDE = 4, 2, 0.5
 """Draws of noise that are added to the pilot and for Stein's estimate, and the amplitude of the latter over that of the
@@ -158,7 +159,7 @@ class Criterion:
         blocks = [part.sum(axis=1) * weight for part in np.array_split(relative, self.parts, axis=1)]
         return Risk(np.concatenate(blocks), float(share), min(seconds), y.reshape(-1, y.shape[-1]))
 
-    def leakages(self, methods: Methods, y: Array) -> tuple[leakage.Leakage, ...]:
+    def leakages(self, methods: Methods, y: Array) -> tuple[harm.Effect, ...]:
         """Return the effect of a method with the result ``y`` (traces, samples), of sections on the first one."""
         taken, count = self.taken, self.taken.rows.shape[1] if self.taken.ndim == 2 else len(self.taken.rows)
 
@@ -169,7 +170,7 @@ class Criterion:
             sigmas = tuple(taken.sigmas[i] for i in traces)
             return np.asarray(denoised(own, methods, sigmas, self.backend), np.float64)
 
-        return leakage.find(taken.traces[:count], y[:count], again, sigma_by_trace(taken)[:count])
+        return harm.find(taken.traces[:count], y[:count], again, sigma_by_trace(taken)[:count])
 
 
 def sigma_by_trace(taken: Container) -> list[NoiseForm]:
@@ -181,13 +182,18 @@ def sigma_by_trace(taken: Container) -> list[NoiseForm]:
 def methods_of(options: Mapping[str, Any], taken: Container, own: NoiseForm | None = None) -> Methods:
     """Return the methods with the noise of the traces, or with another option ``sigma`` if it is given.
 
-    Raises ValueError for options that cannot be combined.
+    Noise windows that headers declare are left out where the other options do not support them. Raises ValueError for
+    options that cannot be combined.
     """
     ndim: Literal[1, 2] = 1 if taken.ndim == 1 else 2
-    return {
-        sigma: Options(**{**options, "sigma": sigma if own is None else own}, ndim=ndim)
-        for sigma in dict.fromkeys(taken.sigmas)
-    }
+    found = dict[NoiseForm, Options]()
+    for sigma in dict.fromkeys(taken.sigmas):
+        used = sigma if own is None else own
+        if own is None and "sigma" not in options and isinstance(sigma, tuple):
+            plain = Options(**options, ndim=ndim)
+            used = sigma if supports(plain, sigma) else "level"  # type: ignore[arg-type]
+        found[sigma] = Options(**{**options, "sigma": used}, ndim=ndim)
+    return found
 
 
 def denoised(rows: Array, methods: Methods, sigmas: tuple[NoiseForm, ...], backend: str | Backend) -> Array:

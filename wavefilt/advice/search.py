@@ -73,7 +73,7 @@ def tune(
     x: Any,
     *,
     seconds: float = 30.0,
-    sigma: NoiseForm = "level",
+    sigma: NoiseForm | None = None,
     axis: int = -1,
     axes: tuple[int, int] | None = None,
     backend: str | Backend = "auto",
@@ -117,7 +117,7 @@ def tune(
     if not seconds > 0:
         raise ValueError(f"`seconds` must be a positive number, not {seconds!r}")
     end = time.monotonic() + seconds
-    common = {} if sigma == "level" else {"sigma": sigma}
+    common = {} if sigma is None else {"sigma": sigma}
     contest = Contest(x, common, axis, axes, backend, seed, MOST // 4)
     _try(contest, contest.candidates(), progress, None)
     complete = True

@@ -59,14 +59,14 @@ class SectionFigures:
 
     def __init__(self, traces: Container, on_window: Callable[[int, int], None]) -> None:
         self.traces, self.section, self.on_window = traces, data.SectionImages(traces.rows), on_window
-        self.step = traces.interval or 1.0
+        self.step, self.start = traces.interval or 1.0, start_of(traces)
         count, samples = traces.rows.shape
         self.horizontal = count <= FEW
         self.display = "wiggle" if count <= data.WIGGLES else "density"
         self.together, self.gain = False, 1.0
         self.section.half = max(8, round(samples * AGC_SHARE / 2))
         self.view = data.visible(traces.rows, (0, count), (0, samples))
-        ends = -0.5 * self.step, (samples - 0.5) * self.step
+        ends = self._time(-0.5), self._time(samples - 0.5)
         self.time_range = models.Range1d(*(ends if self.horizontal else ends[::-1]))  # to the right, or downwards
         self.trace_range = models.Range1d(-1.0, count) if count > 1 else models.Range1d(*self._amplitudes())
         self.mapper = models.LinearColorMapper(palette=PALETTE, low=-1, high=1, nan_color=data.GAP_COLOR)
@@ -103,7 +103,7 @@ class SectionFigures:
         for box in self.windows:
             box.visible = window is not None
             if window is not None:
-                low, high = ((sample - 0.5) * self.step for sample in window)
+                low, high = (self._time(sample - 0.5) for sample in window)
                 box.update(**({"left": low, "right": high} if self.horizontal else {"bottom": low, "top": high}))
 
     def draw(self, *parts: str) -> None:
@@ -132,6 +132,14 @@ class SectionFigures:
         clipped = "clipped at" if self.display == "density" else "scaled by"
         percentile = f"each trace {clipped} the {data.CLIP['density']:g}th percentile of the input"
         return percentile + f", divided by {self.gain:g}" * (self.gain != 1)
+
+    def _time(self, sample: Any) -> Any:
+        """Return the times of samples, an array or a number, on the axis."""
+        return self.start + self.step * sample
+
+    def _sample(self, time: float) -> float:
+        """Return the place of a time among the samples."""
+        return (time - self.start) / self.step
 
     def _figure(self, part: str, window: models.BoxAnnotation) -> figure:
         select = models.BoxSelectTool(dimensions="width" if self.horizontal else "height")
@@ -163,7 +171,7 @@ class SectionFigures:
 
     def _label(self, drawn: figure) -> None:
         time, trace = (drawn.xaxis, drawn.yaxis) if self.horizontal else (drawn.yaxis, drawn.xaxis)
-        time.axis_label = "time from the first sample (s)" if self.traces.interval else "sample"
+        time.axis_label = data.time_label(self.traces.recording) if self.traces.interval else "sample"
         if len(self.traces.rows) == 1:
             trace.axis_label = "amplitude (data units)"
             return
@@ -186,20 +194,20 @@ class SectionFigures:
     def _image(self, part: str) -> dict[str, list[Any]]:
         """Return the data of an image along the axes of the figures."""
         image, (trace, sample, traces, samples) = self.section.image(part, self.view, self.together)
-        across, along = (trace, traces), (self.step * sample, self.step * samples)
+        across, along = (trace, traces), (self._time(sample), self.step * samples)
         (x, dw), (y, dh) = (along, across) if self.horizontal else (across, along)
         image = np.ascontiguousarray(image.T) if self.horizontal else image
         return {"image": [image], "x": [x], "y": [y], "dw": [dw], "dh": [dh]}
 
     def _points(self, traces: Array, samples: Array) -> dict[str, list[Array]]:
         """Return the points of all lines as one item: the browser indexes items, which is slow for single points."""
-        trace, time = [traces.astype(np.float32)], [(self.step * samples).astype(np.float32)]
+        trace, time = [traces.astype(np.float32)], [self._time(samples).astype(np.float32)]
         return {"x": time, "y": trace} if self.horizontal else {"x": trace, "y": time}
 
     def _selected(self, event: SelectionGeometry) -> None:
         if event.final and event.geometry["type"] == "rect":
             low, high = sorted(event.geometry[f"{'x' if self.horizontal else 'y'}{end}"] for end in (0, 1))
-            self.on_window(*(round(float(place) / self.step + 0.5) for place in (low, high)))
+            self.on_window(*(round(self._sample(float(place)) + 0.5) for place in (low, high)))
 
     def _zoomed(self, event: RangesUpdate) -> None:
         """Draw the visible section again, unless all samples are drawn already."""
@@ -208,11 +216,17 @@ class SectionFigures:
         rows = self.traces.rows
         if len(rows) == 1:
             traces = (0.0, 0.0)
-        view = data.visible(rows, traces, (time[0] / self.step, time[1] / self.step))
+        view = data.visible(rows, traces, (self._sample(time[0]), self._sample(time[1])))
         most = data.MOST_TRACES if self.display == "density" else data.WIGGLES
         if view != self.view and (len(rows) > most or rows.shape[1] > data.MOST_SAMPLES):
             self.view = view
             self.draw(*data.PARTS)
+
+
+def start_of(traces: Container) -> float:
+    """Return the time of the first sample; 0 if it differs between traces."""
+    delays = set(traces.recording.delays)
+    return delays.pop() if len(delays) == 1 and traces.interval else 0.0
 
 
 class DetailFigures:
@@ -220,6 +234,7 @@ class DetailFigures:
 
     def __init__(self, traces: Container) -> None:
         self.interval, self.rows, recording = traces.interval or 1.0, traces.rows.real, traces.recording
+        self.start = start_of(traces)
         self.after: Array | None = None
         sample = self.rows[:, :: max(1, self.rows.shape[1] // 1024)].astype(np.float64)
         energies = np.nansum(sample**2, axis=1)
@@ -233,7 +248,9 @@ class DetailFigures:
         frequency = f"frequency ({'Hz' if traces.interval else 'cycles per sample'})"
         self.spectra_figure = self._spectra(frequency)
         self.levels_figure = self._levels()
-        self.spectrogram_figures = self._spectrograms(frequency, "time (s)" if traces.interval else "sample")
+        self.spectrogram_figures = self._spectrograms(
+            frequency, data.time_label(recording) if traces.interval else "sample"
+        )
 
     def show(self, after: Array | None, outcome: Outcome | None) -> None:
         """Draw the spectra of these denoised traces, and the thresholds of ``outcome``; a band-pass has none.
@@ -270,7 +287,7 @@ class DetailFigures:
                 self.images[part].data = {column: [] for column in IMAGE}
                 continue
             level = data.decibels(amplitudes[part], largest).astype(np.float32)
-            self.images[part].data = {"image": [level], "x": [0.0], "y": [0.0], **size}
+            self.images[part].data = {"image": [level], "x": [self.start], "y": [0.0], **size}
             drawn.title.text = f"spectrogram {part}, trace {self.trace} (dB)"
 
     def _spectra(self, frequency: str) -> figure:
@@ -299,7 +316,7 @@ class DetailFigures:
     def _spectrograms(self, frequency: str, time: str) -> list[figure]:
         mapper = models.LinearColorMapper(palette=Magma256, low=-data.RANGE_DB, high=0)
         ranges = {
-            "x_range": models.Range1d(0, self.rows.shape[1] * self.interval),
+            "x_range": models.Range1d(self.start, self.start + self.rows.shape[1] * self.interval),
             "y_range": models.Range1d(0, 0.5 / self.interval),
         }
         figures = []

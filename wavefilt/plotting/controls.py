@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import panel as pn
 from wavefilt import transforms
 from wavefilt.arrays import Array
 from wavefilt.containers import Container
-from wavefilt.options import PRESETS, rounded_seconds
+from wavefilt.options import PRESETS
 from wavefilt.thresholding.rules import RULES
 from wavefilt.thresholding.shrinkage import FUNCTIONS
 from wavefilt.vocabulary import ESTIMATORS, PANELS, SCOPES
@@ -70,16 +70,19 @@ class BandPass:
 class Controls:
     """Widgets for the options of `wavefilt.denoise`; options without a widget stay as given.
 
-    ``changed()`` is called once for each change. ``window`` is the noise window in samples. The first choice of a widget
-    leaves its option to the preset, the recipe or the defaults; `describe` shows the value that it then has.
+    ``changed()`` is called once for each change. ``window`` is the noise window in samples. The first choice of a
+    widget leaves its option to the preset, the recipe or the defaults; `describe` shows the value that it then has.
     """
 
     def __init__(
         self, traces: Container, given: dict[str, Any], preset: str | None, changed: Callable[[], None]
     ) -> None:
-        self.interval, self.given, self.changed, self.quiet = traces.interval, given, changed, False
+        self.given, self.changed, self.quiet = given, changed, False
+        self.clock = replace(traces.recording.clock(0), interval=traces.interval)
         self.window: tuple[int, int] | None = None
-        noise = {"of each level": "level", "of the finest level": "global", WINDOW: WINDOW}
+        self.declared = traces.recording.declared_noise
+        noise = {self.declared.source: AUTO} if self.declared else {}
+        noise |= {"of each level": "level", "of the finest level": "global", WINDOW: WINDOW}
         listed: dict[str, tuple[str, dict[str, Any]]] = {
             "rule": ("Threshold rule", _labelled(AUTO, *RULES)),
             "transform": ("Transform", _labelled(AUTO, *transforms.words())),
@@ -90,7 +93,7 @@ class Controls:
             "sigma": ("Noise σ", noise),
             "scope": ("Thresholds for each", _labelled(*SCOPES)),
         }
-        first = {"sigma": "level", "scope": "trace", "spins": 1, **given}
+        first = {"sigma": None, "scope": "trace", "spins": 1, **given}
         if isinstance(first["sigma"], tuple) and first["sigma"][0] in ("window", "seconds"):
             window: Any = traces.recording.clock(0).in_samples(first["sigma"])
             self.window, first["sigma"] = window[1:], WINDOW
@@ -142,8 +145,8 @@ class Controls:
         if self.selects["sigma"].value == WINDOW:
             if self.window is None:
                 raise ValueError("no noise window yet: drag one over samples that contain only noise")
-            times = (rounded_seconds(sample, self.interval) for sample in self.window) if self.interval else ()
-            chosen["sigma"] = ("seconds", *times) if self.interval else ("window", *self.window)
+            timed = self.clock.interval is not None
+            chosen["sigma"] = ("seconds", *map(self.clock.time, self.window)) if timed else ("window", *self.window)
         return {**self.given, **chosen, "two_dimensional": self.section.value}
 
     def describe(self, used: Mapping[str, Any], filled: Collection[str]) -> None:
@@ -177,6 +180,8 @@ class Controls:
     @property
     def used_window(self) -> tuple[int, int] | None:
         """The noise window, if the noise is taken from it."""
+        if self.selects["sigma"].value == AUTO and self.declared and self.declared.common:
+            return self.declared.common[1:]
         return self.window if self.selects["sigma"].value == WINDOW else None
 
 

@@ -119,10 +119,10 @@ class Gain:
     agc: bool
     value: float
 
-    def factors(self, samples: Floats, interval: float) -> Floats:
-        """Return the factor of each sample of a trace; 0 where all samples are 0."""
+    def factors(self, samples: Floats, interval: float, start: float = 0.0) -> Floats:
+        """Return the factor of each sample of a trace that begins at ``start`` seconds; 0 where all samples are 0."""
         if not self.agc:
-            powers: Floats = (interval * np.arange(len(samples), dtype=np.float64)) ** self.value
+            powers: Floats = np.maximum(start + interval * np.arange(len(samples), dtype=np.float64), 0) ** self.value
             return powers
         peak = float(np.nanmax(np.abs(samples), initial=0)) or 1.0
         half = max(1, round(self.value / interval / 2))
@@ -235,7 +235,8 @@ class PlotOptions:
         (energies, noise and thresholds); by default all.
     gain : str, optional
         Amplification of the traces before, which all panels of samples share: ``"agc:0.25"``, division by the RMS in a
-        moving window of 0.25 s, or ``"tpow:2"``, a power of the time from the first sample. Spectra have no gain.
+        moving window of 0.25 s, or ``"tpow:2"``, a power of the time from the trigger, without a delay in the headers
+        from the first sample. Spectra have no gain.
     clip : float, optional
         Percentile of the magnitudes of each trace before that is drawn at full scale; by default 100 for seismograms,
         99.5 for wiggles and 99 for density.
@@ -319,8 +320,9 @@ class DrawnTraces:
         timed = all(dt is not None and 0 < dt < math.inf for dt in before.intervals)
         self._intervals = [float(dt or 1) if timed else 1.0 for dt in before.intervals]
         self.day: np.datetime64 | None = None
-        self._starts = [0.0] * len(lengths)
-        self.time_label = "time (s)" if timed else "time (samples)"
+        self._delays = list(before.delays) if timed and before.delays else [0.0] * len(lengths)
+        self._starts = self._delays
+        self.time_label = time_label(before) if timed else "time (samples)"
         if timed and before.starts:
             self.day, first = min(before.starts).astype("datetime64[D]"), min(before.starts)
             self._starts = [float((start - self.day) / SECOND) for start in before.starts]
@@ -379,7 +381,9 @@ class DrawnTraces:
             return samples
         before = self.samples(trace, "before")
         mean = means_and_scales(before[None], 0)[0]
-        return (samples - (part != "residual") * mean) * self.gain.factors(before - mean, self._intervals[trace])
+        return (samples - (part != "residual") * mean) * self.gain.factors(
+            before - mean, self._intervals[trace], self._delays[trace]
+        )
 
     def line(self, row: int, part: str) -> tuple[Floats, Floats]:
         """Return the times and samples of a row, NaN between the traces of an id."""
@@ -448,6 +452,11 @@ class DrawnTraces:
         return spectrograms(before, after, self.peak)
 
 
+def time_label(recording: Recording) -> str:
+    """Return the label of an axis of times in seconds."""
+    return "time from the trigger (s)" if recording.delays else "time (s)"
+
+
 def spacing(places: Floats) -> float:
     """Return the median distance between neighbours; 1 for a single place."""
     apart = np.diff(np.unique(places))
@@ -500,7 +509,10 @@ class SectionImages:
 
     def values(self, part: str, traces: slice, samples: slice) -> Array:
         """Return a section of one of `PARTS`, without the mean of each trace before."""
-        before, after = self.before[traces, samples], (self.before if self.after is None else self.after)[traces, samples]
+        before, after = (
+            self.before[traces, samples],
+            (self.before if self.after is None else self.after)[traces, samples],
+        )
         if part == "residual":
             return np.asarray(before - after)
         own = before if part == "before" else after
