@@ -320,6 +320,7 @@ class Recording(io.Contents):
         gaps. Raises ValueError for recordings of different shapes, and TypeError for complex samples.
         """
         from wavefilt.advice.trust import call_in_python, report
+        from wavefilt.report import statements
 
         if [len(trace) for trace in self.traces] != [len(trace) for trace in noisy.traces]:
             raise ValueError(f"{noisy.source} and {self.source or 'this recording'} have different traces")
@@ -336,7 +337,7 @@ class Recording(io.Contents):
         delays, declared = set(noisy.delays), noisy.declared_noise is not None
         if options is not None and not call:
             call = call_in_python(noisy.source, options, noisy.recipe, declared, self.noise is not None)
-        return report(
+        found = report(
             before,
             after,
             None if options is None else again,
@@ -349,6 +350,7 @@ class Recording(io.Contents):
             samples=samples,
             seed=seed,
         )
+        return replace(found, statements=tuple(statements(noisy, self)))
 
     def plot(
         self,

@@ -76,6 +76,7 @@ def page(report: TrustReport) -> str:
     size = f"{len(report.noisy)} trace{'s' * (len(report.noisy) != 1)} x {report.noisy.shape[1]} samples"
     parts = [f"<h1>Can this result be trusted?</h1><p>{escape(report.name or 'Recording')}, {size}</p>"]
     parts.append(f"<p>{badge(report.verdict, more=' large')} {escape(report.summary().partition('; ')[2])}</p>")
+    parts += [f"<p>{escape(text)}</p>" for text in report.statements]
     traces, growth = _traces(report), _growth(report) if np.isfinite(report.effect.change).any() else ""
     parts.append(f"{traces}<main>")
     for answer in report.answers:

@@ -128,6 +128,8 @@ class TrustReport:
         SHA-256 of the bytes of the noisy samples that were given.
     notes : tuple of str
         Samples that were not tested.
+    statements : tuple of str
+        Statements about the residual: `wavefilt.report.statements`.
     """
 
     noisy: Floats
@@ -142,6 +144,7 @@ class TrustReport:
     call: str = ""
     checksum: str = ""
     notes: tuple[str, ...] = field(default=())
+    statements: tuple[str, ...] = field(default=())
 
     @property
     def effect(self) -> Effect:
