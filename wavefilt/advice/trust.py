@@ -58,8 +58,8 @@ QUESTIONS = {
     ),
     "windows": Question(
         "Is there signal in the residual?",
-        f"Signal where a window of the residual has more energy than for simulated noise of the same spectrum, denoised "
-        f"in the same way, at a false discovery rate of {harm.RATE:.0%} (Benjamini and Hochberg 1995).",
+        f"Signal where a window of the residual has more energy than for simulated noise of the same spectrum that "
+        f"is denoised in the same way, at a false discovery rate of {harm.RATE:.0%} (Benjamini and Hochberg 1995).",
     ),
     "lateral": Question(
         "Is the residual coherent from trace to trace?",
