@@ -245,7 +245,7 @@ def _details(facts: Facts) -> list[str]:
         lines.insert(0, f"  {facts['noisy_traces']} of {facts['traces']} traces have noise{ranges}")
     elif names and "live_traces" in facts and (facts["dead_traces"] or (facts["traces"] > 1 and ranges)):
         lines.insert(0, f"  {facts['live_traces']} of {facts['traces']} traces are live{ranges}")
-    return [f"  noise: {facts['noise']}"] * ("noise" in facts) + lines
+    return ([f"  noise: {facts['noise']}"] if "noise" in facts else []) + lines
 
 
 def spreads(medians: list[float], ranges: list[list[float]] | None) -> list[str]:

@@ -249,8 +249,8 @@ TABLE = [
            help="Add this share of the residual to the result; less than 1."),
 
     Option("--noise-window", brief=True, group=NOISE, type=float, nargs=2, metavar="T0 T1|none",
-           help="Estimate the noise between these times in seconds from the trigger. By default before a trigger, origin "
-           "or first arrival in the headers; none refuses that."),
+           help="Estimate the noise between these times in seconds from the trigger. By default before the trigger, "
+           "origin or first arrival that headers give; none refuses that."),
     Option("--sigma", brief=True, group=NOISE, type=Text(word_or_numbers, names=SIGMAS), metavar="level|global|S",
            help="Noise of each level, of the finest level, or a standard deviation in the units of the file. "
            "[default: level, without a noise window]"),

@@ -113,6 +113,8 @@ class Recording(io.Contents):
         id are parts of one record.
     starts : tuple of numpy.datetime64
         UTC time of the first sample of each trace, in nanoseconds; empty if the format has none.
+    delays : sequence of float
+        Seconds from the trigger to the first sample of each trace; empty if all are 0, or the format has none.
     outcome : Outcome, optional
         How these traces were denoised, if they were.
     noise : DeclaredNoise, optional
@@ -318,6 +320,7 @@ class Recording(io.Contents):
         gaps. Raises ValueError for recordings of different shapes, and TypeError for complex samples.
         """
         from wavefilt.advice.trust import call_in_python, report
+        from wavefilt.report import statements
 
         if [len(trace) for trace in self.traces] != [len(trace) for trace in noisy.traces]:
             raise ValueError(f"{noisy.source} and {self.source or 'this recording'} have different traces")
@@ -334,7 +337,7 @@ class Recording(io.Contents):
         delays, declared = set(noisy.delays), noisy.declared_noise is not None
         if options is not None and not call:
             call = call_in_python(noisy.source, options, noisy.recipe, declared, self.noise is not None)
-        return report(
+        found = report(
             before,
             after,
             None if options is None else again,
@@ -347,6 +350,7 @@ class Recording(io.Contents):
             samples=samples,
             seed=seed,
         )
+        return replace(found, statements=tuple(statements(noisy, self)))
 
     def plot(
         self,
@@ -442,9 +446,8 @@ def streamed(source: Source, options: Options, sigma: NoiseForm | None) -> Optio
     start = source.starts[0] if source.starts else None
     clocks = [Clock(source.interval, start, samples, "the file", header.delay or 0.0) for header in headers]
     if sigma is not None:
-        return replace(
-            options, sigma=(clocks[0] if len(set(clocks)) == 1 else replace(clocks[0], delay=0.0)).in_samples(sigma)
-        )
+        clock = clocks[0] if len(set(clocks)) == 1 else replace(clocks[0], delay=0.0)
+        return replace(options, sigma=clock.in_samples(sigma))
     found = DeclaredNoise.before([header.onset for header in headers], clocks)
     usable = found and found.common and options.sigma == "level" and supports(options, found.common)
     return replace(options, sigma=found.common) if usable else options

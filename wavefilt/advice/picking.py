@@ -5,8 +5,6 @@ A floor under the variance keeps the silence before an onset from misleading the
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from wavefilt.arrays import Array, Floats
@@ -72,11 +70,12 @@ def first_breaks(noisy: Array, denoised: Array, noise: Floats) -> Floats:
 
 def median_interval(shifts: Floats) -> tuple[float, float]:
     """Return the confidence interval of the median, by order statistics, whatever the distribution."""
-    ordered, rank, tail = np.sort(shifts), 0, 0.5 ** len(shifts)
-    chance = tail
-    while tail + (chance := chance * (len(shifts) - rank) / (rank + 1)) <= (1 - CONFIDENCE) / 2:
-        rank, tail = rank + 1, tail + chance
-    return float(ordered[rank]), float(ordered[len(ordered) - 1 - rank])
+    from scipy.special import bdtr
+
+    chances = bdtr(np.arange(len(shifts)), len(shifts), 0.5)
+    rank = max(int(np.count_nonzero(chances <= (1 - CONFIDENCE) / 2)) - 1, 0)
+    ordered = np.sort(shifts)
+    return float(ordered[rank]), float(ordered[-1 - rank])
 
 
 def moved(shifts: Floats) -> bool | None:
@@ -86,4 +85,4 @@ def moved(shifts: Floats) -> bool | None:
     low, high = median_interval(shifts)
     if low > 0 or high < 0:
         return abs(float(np.median(shifts))) >= 1
-    return False if math.ceil(low) >= -1 and math.floor(high) <= 1 else None
+    return False if low > -2 and high < 2 else None

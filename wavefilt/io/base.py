@@ -152,6 +152,7 @@ class Contents:
     notes: tuple[str, ...] = ()
     ids: tuple[str, ...] = ()
     starts: tuple[np.datetime64, ...] = ()
+    delays: Sequence[float] = ()
 
     @property
     def samples(self) -> Array:
@@ -182,11 +183,6 @@ class Contents:
         (0.0, (10.0,))
         """
         return named(self.format).headers(self) if self.origin is not None else Headers()
-
-    @cached_property
-    def delays(self) -> Sequence[float]:
-        """Seconds from the trigger to the first sample of each trace; empty if the headers do not give them."""
-        return named(self.format).delays(self) if self.origin is not None else ()
 
     @cached_property
     def onsets(self) -> Sequence[tuple[float, str] | None]:
@@ -298,11 +294,6 @@ class Format:
     def headers(self, contents: Contents) -> Headers:
         """Return the headers of traces that were read by this format."""
         return Headers()
-
-    def delays(self, contents: Contents) -> Sequence[float]:
-        """Return `Headers.delay` of each trace, 0 if it is unknown; nothing if all are 0."""
-        found = [header.delay or 0.0 for header in contents.headers.traces]
-        return found if any(found) else ()
 
     def onsets(self, contents: Contents) -> Sequence[tuple[float, str] | None]:
         """Return `Headers.onset` of each trace; nothing if there are none."""

@@ -138,9 +138,7 @@ def _rewritten(file: h5py.File, name: str, axis: int | None) -> ChunkedArray:
     if dtype == old.dtype:
         return ChunkedArray(old, axis, old.chunks)
     if h5py.h5o.get_info(old.id).rc > 1 or not isinstance(file.get(name, getlink=True), h5py.HardLink):
-        raise FormatError(
-            f"{name} has other names, which would keep the integers; copy it to a file first"
-        )
+        raise FormatError(f"{name} has other names, which would keep the integers; copy it to a file first")
     new = file.create_dataset_like(None, old, dtype=dtype, scaleoffset=None)
     for key in old.attrs:
         if key not in ("DIMENSION_LIST", "REFERENCE_LIST", "CLASS", "NAME"):

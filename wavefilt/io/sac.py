@@ -97,6 +97,10 @@ class SacFile(ContiguousFile):
             units=UNITS.get(fields.get("idep", 0)),
         )
 
+    def delays(self) -> tuple[float, ...]:
+        delay = self.header(0).delay
+        return (delay,) if delay else ()
+
     @contextmanager
     def rewritten(self, file: BinaryIO) -> Iterator[Samples]:
         with super().rewritten(file) as samples:

@@ -132,11 +132,13 @@ class SegyFile(ContiguousFile):
         row = _unpacked(TRACE, TRACE_NAMES, self.sizes.endian, self.trace_header(trace))
         return _header(row, self.fields.get("MeasurementSystem") == FEET)
 
-    def delay(self, trace: int) -> float:
-        """Return the delay recording time in seconds."""
-        (delay,) = struct.unpack(self.sizes.endian + "h", self._header_bytes(trace, 108, 2))
-        (scalar,) = struct.unpack(self.sizes.endian + "h", self._header_bytes(trace, 214, 2)) if delay else (1,)
-        return _scaled(delay, scalar) / 1000
+    def delays(self) -> list[float]:
+        found = []
+        for trace in range(self.sizes.traces):
+            (delay,) = struct.unpack(self.sizes.endian + "h", self._header_bytes(trace, 108, 2))
+            scalar = struct.unpack(self.sizes.endian + "h", self._header_bytes(trace, 214, 2))[0] if delay else 1
+            found.append(_scaled(delay, scalar) / 1000)
+        return found if any(found) else []
 
     def _header_bytes(self, trace: int, first: int, count: int) -> bytes:
         sizes = self.sizes
@@ -246,11 +248,6 @@ class Segy(StreamedFormat):
         """Return the fields of the binary and of the trace headers, and the text as ``TextualHeader``."""
         file: SegyFile = contents.origin
         return Headers(file.fields, tuple(file.header(i) for i in range(file.sizes.traces)))
-
-    def delays(self, contents: Contents) -> list[float]:
-        file: SegyFile = contents.origin
-        found = [file.delay(i) for i in range(file.sizes.traces)]
-        return found if any(found) else []
 
     def onsets(self, contents: Contents) -> list[tuple[float, str] | None]:
         found = [ONSET if delay < 0 else None for delay in contents.delays]

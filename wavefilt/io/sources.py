@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import BinaryIO, Protocol
@@ -41,6 +41,10 @@ class Source(ABC):
     def header(self, trace: int) -> Headers:
         """Return the header of a trace."""
         return Headers()
+
+    def delays(self) -> Sequence[float]:
+        """Return the seconds from the trigger to the first sample of each trace; nothing if all are 0."""
+        return ()
 
     @abstractmethod
     def read(self, rows: slice, first: int, out: Array) -> None:
@@ -127,7 +131,8 @@ def contents_of(source: Source, path: str = "") -> Contents:
     traces = np.empty(source.shape, source.dtype)
     source.read(slice(0, len(traces)), 0, traces)
     intervals = (source.interval,) * len(traces)
-    return Contents(traces, intervals, source.format, source, path, source.notes, source.ids, source.starts)
+    more = source.notes, source.ids, source.starts, source.delays()
+    return Contents(traces, intervals, source.format, source, path, *more)
 
 
 class StreamedFormat(Format):

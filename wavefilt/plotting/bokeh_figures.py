@@ -40,12 +40,15 @@ def _empty(name: str, *columns: str) -> models.ColumnDataSource:
     return models.ColumnDataSource({column: [] for column in columns}, name=name)
 
 
-def toolbar(figures: Sequence[figure]) -> models.Column:
+def toolbar(figures: Sequence[figure]) -> models.GridPlot:
     """Return one toolbar for all figures, which have none of their own."""
     for drawn in figures:
         drawn.toolbar_location = None
     tools = [tool for drawn in figures for tool in drawn.toolbar.tools]
-    return models.Column(children=[models.Toolbar(tools=group_tools(tools), logo=None)], height=34)
+    grouped = group_tools(tools)
+    zoom = next(one for one in grouped if isinstance(one.tools[0], models.BoxZoomTool))
+    bar = models.Toolbar(tools=grouped, active_drag=zoom, logo=None)
+    return models.GridPlot(children=[], toolbar=bar, toolbar_location="above", sizing_mode="stretch_width")
 
 
 class SectionFigures:
@@ -328,8 +331,9 @@ class DetailFigures:
 
 
 def _detail(name: str, title: str, x: str, y: str, **more: Any) -> figure:
-    tools: dict[str, Any] = {"tools": "box_zoom,reset,save", "height": 260, "sizing_mode": "stretch_width"}
-    return figure(name=name, title=title, x_axis_label=x, y_axis_label=y, **tools, **more)
+    tools = [models.BoxZoomTool(), models.ResetTool(), models.SaveTool()]
+    size: dict[str, Any] = {"height": 260, "sizing_mode": "stretch_width"}
+    return figure(name=name, title=title, x_axis_label=x, y_axis_label=y, tools=tools, **size, **more)
 
 
 def _with_legend(drawn: figure) -> figure:

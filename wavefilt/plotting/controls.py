@@ -70,8 +70,8 @@ class BandPass:
 class Controls:
     """Widgets for the options of `wavefilt.denoise`; options without a widget stay as given.
 
-    ``changed()`` is called once for each change. ``window`` is the noise window in samples. The first choice of a widget
-    leaves its option to the preset, the recipe or the defaults; `describe` shows the value that it then has.
+    ``changed()`` is called once for each change. ``window`` is the noise window in samples. The first choice of a
+    widget leaves its option to the preset, the recipe or the defaults; `describe` shows the value that it then has.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class Controls:
         self.base = RECIPE if traces.recipe["seismic"] else DEFAULT
         names = [self.base, *(name for name in PRESETS if name != "section" or len(traces.rows) > 1)]
         self.presets = pn.widgets.RadioButtonGroup(
-            label="Preset", options=names, value=preset or self.base, button_type="primary", button_style="outline"
+            label="Preset", options=names, value=preset or self.base, color="primary", variant="outline"
         )
         section = bool(given.get("two_dimensional"))
         self.section = pn.widgets.Checkbox(label="Section: transform traces together", value=section)
