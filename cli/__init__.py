@@ -203,8 +203,9 @@ def _errors(code: int, path: str = "", *notes: str, more_memory: Callable[[], st
             raise click.UsageError(message(error)) from error
         if code == WRONG_USAGE or (code == UNREADABLE and isinstance(error, MemoryError)):
             raise
-        known = code == UNREADABLE and isinstance(error, OSError)
-        text = error.strerror or str(error) if known else message(error).removeprefix(f"{path}: ")
+        text = message(error).removeprefix(f"{path}: ")
+        if code == UNREADABLE and isinstance(error, OSError):
+            text = error.strerror or str(error)
         hint = more_memory() if out_of_memory(error) else ""
         raise Failure("; ".join([f"{path}: {text}{hint}", *notes]), code) from error
 

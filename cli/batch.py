@@ -10,8 +10,8 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from collections.abc import Callable, Generator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
@@ -161,7 +161,7 @@ def attempt(source: str, target: str, request: Request) -> Outcome:
     return Outcome(source, target, time.perf_counter() - start, facts)
 
 
-def _outcomes(files: Files, request: Request, ended: Callable[[], bool]) -> Iterator[Outcome]:
+def _outcomes(files: Files, request: Request, ended: Callable[[], bool]) -> Generator[Outcome, None, None]:
     """Process all files, small ones in several processes first, until ``ended`` returns True."""
     from wavefilt import get_num_threads
 
@@ -179,7 +179,7 @@ def _outcomes(files: Files, request: Request, ended: Callable[[], bool]) -> Iter
         yield attempt(*file, request)
 
 
-def _shared(files: Files, request: Request, count: int, ended: Callable[[], bool]) -> Iterator[Outcome]:
+def _shared(files: Files, request: Request, count: int, ended: Callable[[], bool]) -> Generator[Outcome, None, None]:
     """Process files in ``count`` processes; after a signal, or when ``ended`` returns True, no more files are started.
 
     Raises Failure if a process dies.
@@ -189,7 +189,7 @@ def _shared(files: Files, request: Request, count: int, ended: Callable[[], bool
         interrupts.caught(deferred=True) as arrived,
         ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _begin) as pool,
     ):
-        running = set()
+        running = set[Future[Outcome]]()
         try:
             while True:
                 if arrived or ended():

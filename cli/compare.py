@@ -77,12 +77,7 @@ def compare(source: str, rules: tuple[Any, ...], transforms: tuple[str, ...], pl
         found = compare(recording, **given, axes=axes, backend=parsed["backend"], progress=steps)
         if plot:
             found.plot(plot, overwrite=parsed["overwrite"])
-    line = _denoise_line(recording, found.best.options, parsed)
-    if parsed["as_json"]:
-        click.echo(json.dumps({"input": source, **_facts(found), "command": line}, allow_nan=False))
-        return
-    best = [f"best: {printable(line)}"] if found.recommended else []
-    click.echo("\n".join([*(as_flags(printable(text)) for text in found.lines()), *best]))
+    _show(recording, found, parsed)
 
 
 @command(
@@ -106,13 +101,7 @@ def tune(source: str, seconds: float, as_json: bool, **parsed: Any) -> None:
         axes = (0, 1) if parsed["two_dimensional"] else None
         sigma, backend = common.get("sigma"), parsed["backend"]
         found = tune(recording, seconds=seconds, sigma=sigma, axes=axes, backend=backend, progress=steps)
-    line = _denoise_line(recording, found.options, parsed)
-    if as_json:
-        about = {"input": source, "command": line, "python": found.python, "complete": found.complete}
-        click.echo(json.dumps({**about, **_facts(found.comparison), "notes": found.notes()}, allow_nan=False))
-        return
-    best = [line, found.python] if found.comparison.recommended else []
-    click.echo("\n".join(map(printable, [*best, *(f"note: {note}" for note in found.notes())])))
+    _show(recording, found, parsed | {"as_json": as_json})
 
 
 def _common(parsed: dict[str, Any]) -> tuple[dict[str, Any], Layout]:
@@ -130,23 +119,32 @@ def _recording(source: str, layout: Layout, parsed: dict[str, Any]) -> Recording
         return read(source, layout, parsed["format"])
 
 
-def _facts(found: Comparison) -> dict[str, Any]:
-    """Return a comparison for JSON."""
-    return {
+def _show(recording: Recording, found: Comparison, parsed: dict[str, Any]) -> None:
+    """Print a comparison: the table, the notes, and the lines that denoise with the best method, or JSON."""
+    line = _denoise_line(recording, found.options, parsed)
+    if not parsed["as_json"]:
+        best = [f"in Python: {found.python}", f"best: {line}"] if found.recommended else []
+        click.echo("\n".join([*(as_flags(printable(text)) for text in found.lines()), *map(printable, best)]))
+        return
+    facts = {
+        "input": recording.source,
         "traces": found.traces,
         "live_traces": found.of,
         "noise": found.noise,
         "noise_share": found.noise_share,
-        "trials": [{**vars(trial), "gain_db": trial.gain_db, "tied": trial.tied} for trial in found.trials],
+        "trials": [vars(trial) for trial in found.trials],
         "skipped": found.skipped,
+        "complete": found.complete,
         "notes": found.notes(),
         "python": found.python,
+        "command": line,
     }
+    click.echo(json.dumps(facts, allow_nan=False))
 
 
 def _denoise_line(recording: Recording, options: dict[str, Any], parsed: dict[str, Any]) -> str:
     """Return the command that denoises the file with these options."""
-    clock, declared = Clock(1.0, None, 0, recording.source), recording.declared_noise is not None
     layout = {name: parsed[name] for name in ("format", *FILE_LAYOUT, "two_dimensional")}
     given = to_give({**options, **layout}, **recording.recipe)
+    clock, declared = Clock(1.0, None, 0, recording.source), recording.declared_noise is not None
     return shlex.join(["wavefilt", "denoise", recording.source, *to_argv(given, clock, declared)])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +54,8 @@ def denoise(inputs: tuple[str, ...], **parsed: Any) -> None:
     if request.max_memory:
         streaming.check(inputs, request)
     files = plan(inputs, request)
-    batch.denoise(files, replace(request, many=len(files) > 1))
+    request.many = len(files) > 1
+    batch.denoise(files, request)
 
 
 def denoise_file(source: str, target: str, request: Request) -> Facts:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from copy import copy
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import click
@@ -28,7 +29,7 @@ GROUPS = (IO, METHOD, NOISE, PICTURES, BATCH, COMPUTING, LAYOUT)
 MOST = 12
 """Options that `--help` shows; `--help-all` shows the others as well."""
 EVERYTHING = "wavefilt.help_all"
-MOST_COLUMNS = 1 << 16
+MOST_NUMBERS = 1 << 16
 
 
 class Text(click.ParamType):  # type: ignore[type-arg]  # no type argument at run time before click 8.5
@@ -165,24 +166,20 @@ def whole_or_auto(text: str) -> int | None:
     return None if text == "auto" else int(text)
 
 
-def gpus(text: str) -> str | tuple[int, ...]:
-    if text == "all":
-        return text
-    if not all(part.isdecimal() for part in text.split(",")):
-        raise ValueError(f"{text!r} is neither all nor a list of GPU numbers, as 0,1")
-    return tuple(map(int, text.split(",")))
+def numbers_or_all(text: str) -> str | tuple[int, ...]:
+    return text if text == "all" else numbers(text)
 
 
-def columns(text: str) -> tuple[int, ...]:
+def numbers(text: str) -> tuple[int, ...]:
     """Parse whole numbers and ranges: ``2,4-6``."""
     chosen: list[int] = []
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
         if not first.isdecimal() or (dash and not last.isdecimal()):
             raise ValueError(f"{text!r} is not a list like 2,4-6")
-        chosen += range(int(first), min(int(last if dash else first), int(first) + MOST_COLUMNS) + 1)
-        if len(chosen) > MOST_COLUMNS:
-            raise ValueError(f"{text!r} names more than {MOST_COLUMNS} columns")
+        chosen += range(int(first), min(int(last if dash else first), int(first) + MOST_NUMBERS) + 1)
+        if len(chosen) > MOST_NUMBERS:
+            raise ValueError(f"{text!r} is more than {MOST_NUMBERS} numbers")
     return tuple(chosen)
 
 
@@ -303,7 +300,7 @@ TABLE = [
            help="cuda: let the compiler reorder and approximate arithmetic."),
     Option("--no-padding", group=COMPUTING, is_flag=True,
            help="cuda: tiles in shared memory without padding."),
-    Option("--devices", group=COMPUTING, type=Text(gpus, names=["all"]), metavar="all|N,...",
+    Option("--devices", group=COMPUTING, type=Text(numbers_or_all, names=["all"]), metavar="all|N,...",
            help="cuda: GPUs of this host that share the traces."),
 
     Option("--format", group=LAYOUT, type=Text(names=FORMATS), metavar="NAME",
@@ -314,7 +311,7 @@ TABLE = [
     Option("--ns", group=LAYOUT, type=int, metavar="N", help="raw: samples per trace."),
     Option("--dt", group=LAYOUT, type=float, metavar="SECONDS",
            help="Sampling interval, for files without one."),
-    Option("--columns", group=LAYOUT, type=Text(columns), metavar="LIST",
+    Option("--columns", group=LAYOUT, type=Text(numbers), metavar="LIST",
            help="ascii: columns with traces, counted from 1, such as 2,4-6."),
     Option("--delimiter", group=LAYOUT, metavar="CHAR", help="ascii: comma, semicolon, tab or space."),
     Option("--component", group=LAYOUT, metavar="NAME",
@@ -371,51 +368,22 @@ DEVICE = click.option(
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-@dataclass(frozen=True)
-class Request:
-    """The options of a run of `wavefilt denoise`, checked."""
+class Request(SimpleNamespace):
+    """The options of a run of `wavefilt denoise`, checked: those of the table by their names, and values made of them.
 
-    given: dict[str, Any]
-    """The options of `Recording.denoise` that were given."""
-    preset: str | None
-    layout: Layout
-    drawing: PlotOptions
-    format: str | None
-    output: str | None
-    out_dir: str | None
-    two_dimensional: bool
-    backend: str
-    scheduler: str | None
-    fast_math: bool
-    no_padding: bool
-    devices: str | tuple[int, ...] | None
-    max_memory: int | None
-    overwrite: bool
-    dry_run: bool
-    keep_going: bool
-    log: str | None
-    plot: str | None
-    report: str | None
-    residual: str | None
-    as_json: bool
-    verbose: bool
-    quiet: bool
-    many: bool = False
-    """Whether there are several inputs; ``report`` is then a table."""
+    ``given`` are the options of `Recording.denoise` that were given; ``layout`` and ``drawing`` are objects. ``many``
+    is whether there are several inputs; ``report`` is then a table.
+    """
 
     @classmethod
     def of(cls, parsed: dict[str, Any]) -> Request:
         """Return the request for parsed options. Raises UsageError for invalid or contradicting options."""
         parsed = {**parsed, "two_dimensional": parsed["two_dimensional"] or parsed["preset"] == "section"}
         given = {name: parsed[name] for name in (*OPTION_NAMES, "two_dimensional")}
-        options = checked(completed(given, parsed["preset"]))
-        noise = noise_of(parsed, options)
-        request = cls(
-            given=given if noise is None else {**given, "sigma": noise},
-            layout=layout_of(parsed),
-            drawing=PlotOptions(**{name: parsed[name] for name in DRAWING}),
-            **{field.name: parsed[field.name] for field in fields(cls) if field.name in parsed},
-        )
+        noise = noise_of(parsed, checked(completed(given, parsed["preset"])))
+        drawing = PlotOptions(**{name: parsed[name] for name in DRAWING})
+        given = given if noise is None else {**given, "sigma": noise}
+        request = cls(**parsed, given=given, layout=layout_of(parsed), drawing=drawing, many=False)
         drawn = [FLAGS[name] for name in DRAWING if parsed[name] is not None]
         if drawn and not request.plot:
             raise click.UsageError(f"{drawn[0]} is an option of --plot")

@@ -80,10 +80,10 @@ def warm_up(backend: str, dtypes: tuple[str, ...], everything: bool, as_json: bo
         click.echo(json.dumps(results))
         return
     for name, facts in results.items():
-        before = (
+        ready = (
             f"{facts['compiled_before']} of them compiled before" if facts["compiled_before"] else "all compiled now"
         )
-        click.echo(f"{name}: {facts['steps']} steps, {before}; {facts['seconds']:.1f} s")
+        click.echo(f"{name}: {facts['steps']} steps, {ready}; {facts['seconds']:.1f} s")
 
 
 def _for_cpu(dtypes: tuple[str, ...], everything: bool) -> tuple[int, int]:

@@ -59,7 +59,8 @@ class Report:
 
     ``sigma`` and ``thresholds`` are medians over the ``noisy_traces``, whose noise or thresholds are not all 0, finest
     level first; empty if not measured. Their ``_range`` is from the 10th to the 90th percentile.
-    ``residual_energy`` is Σ (x - y)² / Σ x² outside gaps; ``passes`` the number of times that the samples were read.
+    ``residual_energy`` is the energy of the residual over that of the samples, both about the mean of each trace;
+    ``passes`` is the number of times that the samples were read.
     """
 
     shape: tuple[int, int]
@@ -285,7 +286,7 @@ class _Run:
                     before, after = (buffer[: math.prod(shape)].reshape(shape) for buffer in (x, ys[0]))
                     device.fetch(resident, place, before)
                     device.fetch(y, place, after)
-                    self.energy.add(before, after)
+                    self.energy.add(before, after, rows_of.start)
                     self.behind.put(rows_of, first, after)
                     ys.reverse()  # the values of the other are written by now
                     self.passed(before.size)
@@ -295,8 +296,10 @@ class _Run:
                 f"{spelled(each * samples * self.dtype.itemsize)} of samples and their coefficients do not fit in the "
                 f"memory of `backend={device.name!r}`: choose another backend ({error})"
             ) from error
-        for _, same in self.copied([piece for rows in runs(dead) for piece in pieces(rows, samples, size)]):
-            self.energy.add(same, same)
+        for (dead_rows, _, _), same in self.copied(
+            [piece for rows in runs(dead) for piece in pieces(rows, samples, size)]
+        ):
+            self.energy.add(same, same, dead_rows.start)
             self.passed(same.size)
         if dead.all():
             self._measured.append((np.zeros((level, rows)), np.zeros((level, rows))))
@@ -387,7 +390,7 @@ class FileRows(engine.Rows):
 
     def put(self, chunk: Chunk, y: Array) -> None:
         for own, place in chunk.kept():
-            self._run.energy.add(self._taken[:, own], y[:, own])
+            self._run.energy.add(self._taken[:, own], y[:, own], chunk.rows.start)
             self._run.behind.put(chunk.rows, place.start, y[:, own])
 
     def read(self, row: int, first: int, last: int) -> Array:
@@ -400,7 +403,7 @@ class FileRows(engine.Rows):
             if infinite.size:
                 raise NonFiniteSample(row, first + infinite[0], "; replace it")
             if not written:
-                self._run.energy.add(x, x)
+                self._run.energy.add(x, x, row)
 
     def tally(self, state: State) -> Tally:
         return RowTally(state, self.backend.summation)
@@ -530,23 +533,26 @@ class Behind:
 
 
 class Energy:
-    """The energy of the residual as a share of that of the samples, Σ |x - y|² / Σ |x|², outside gaps."""
+    """The energy of the residual as a share of that of the samples, both about the mean of each trace, outside gaps."""
 
     def __init__(self, summation: Summation) -> None:
         self._scale, self._of = 0.0, summation.energies
         self._sums = np.zeros(2)
+        self._parts: dict[int, Array] = {}
 
     @property
     def share(self) -> float:
-        return float(self._sums[0] / self._sums[1]) if self._sums[1] > 0 else 0.0
+        residual, samples = self._sums - sum(map(_of_means, self._parts.values()), np.zeros(2))
+        return max(float(residual / samples), 0.0) if samples > 0 else 0.0
 
-    def add(self, x: Array, y: Array) -> None:
-        """Add samples and denoised samples of one shape."""
+    def add(self, x: Array, y: Array, first: int | None = None) -> None:
+        """Add samples and denoised samples of one shape: whole traces, or parts of the traces from ``first``."""
         if not self._scale:
             peak = float(np.nanmax(np.abs(x[:1, :BLOCK]), initial=0))
             self._scale = 1 / peak if np.isfinite(peak) and peak > TINIEST else 1.0  # squares of any samples then fit
         blocks = [(row, a) for row in range(len(x)) for a in range(0, x.shape[1], BLOCK)]
-        sums = np.zeros((len(blocks), 2))
+        sums, wide = np.zeros((len(blocks), 2)), np.result_type(x, np.float64)
+        totals = np.zeros((len(blocks), 3), wide)  # of the samples and denoised samples, and their number
 
         def work(begin: int, end: int) -> None:
             for i in range(begin, end):
@@ -555,7 +561,20 @@ class Energy:
                 sums[i] = self._of(before, after, self._scale)
                 if np.isnan(sums[i, 1]):
                     known = ~np.isnan(before)
-                    sums[i] = self._of(before[known], after[known], self._scale)
+                    before, after = before[known], after[known]
+                    sums[i] = self._of(before, after, self._scale)
+                totals[i] = before.sum(dtype=wide) * self._scale, after.sum(dtype=wide) * self._scale, before.size
 
         threads.parallel(work, len(blocks), max(BLOCK // x.shape[1], 1))
         self._sums += sums.sum(axis=0)
+        for row, total in enumerate(totals.reshape(len(x), -1, 3).sum(axis=1)):
+            if first is None:
+                self._sums -= _of_means(total)
+            else:
+                self._parts[first + row] = self._parts.get(first + row, 0) + total
+
+
+def _of_means(totals: Array) -> Floats:
+    """Return the energies of the means of residual and samples, by the sums of samples and denoised ones of a trace."""
+    before, after, count = totals
+    return np.abs(np.array([before - after, before])) ** 2 / max(count.real, 1)
