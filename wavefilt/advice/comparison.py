@@ -490,9 +490,10 @@ class _Search:
             verdict = verdicts[len(trials)] if len(trials) < len(verdicts) else "untested"
             behind, error = one.errors - best, _standard_error(one.errors)
             risk = max(float(one.errors.mean()), error, 1e-12)
-            gain = -10 * math.log10(risk), 10 / math.log(10) * error / risk, behind.mean() <= _standard_error(behind)
+            gain = -10 * math.log10(risk), 10 / math.log(10) * error / risk
+            tied = bool(behind.mean() <= _standard_error(behind))
             share = float(np.nansum(np.square(self.x - one.denoised, dtype=np.float64)) / energy)
-            trials.append(Trial(one.options, name, *gain, share, factor * one.seconds, verdict))
+            trials.append(Trial(one.options, name, *gain, tied, share, factor * one.seconds, verdict))
         live = np.flatnonzero(self.variance)
         ratios = np.nanvar(self.x[live], axis=1) / self.variance[live]
         return Comparison(
