@@ -18,12 +18,12 @@ from wavefilt.benchmarks.common.tables import Row
 from wavefilt.ske import devices
 
 from .baselines import MODELS
-from .fit import Case
+from .fit import Case, Shapes
 
 MILLION = 1_000_000
 TRANSFORMED = ((1, 3 * MILLION), (1, 11_000_003), (1, 50 * MILLION), (37, 700_001), (300, 120_000), (1500, 30_000))
 ONE_BLOCK = ((48, 700), (200, 12_000), (300, 1400), (700, 4400), (1000, 9000), (2500, 900), (6000, 3000), (15_000, 400))
-SEARCHED = ((1, 1_700_000), (1, 9_300_000), (1, 45 * MILLION), (8, 2_500_000), (12, 5 * MILLION), (50, 400_000))
+SEARCHED: Shapes = ((1, 1_700_000), (1, 9_300_000), (1, 45 * MILLION), (8, 2_500_000), (12, 5 * MILLION), (50, 400_000))
 SEARCHED += ((200, 90_000), (700, 40_000), (3000, 20_000), (9000, 24_000))
 
 

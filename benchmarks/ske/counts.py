@@ -4,10 +4,10 @@ The counts follow from the constants that the kernels are compiled with, so neit
 
 * Transforms of float32 traces, with symmetric ends and soft thresholds: multiply-adds, accesses and barriers are exact,
   and tests compare them with the compiled code. The other instructions (addresses, guards, moves) were read from SASS
-  for sm_90, where they are 10 to 25 % of the total; the waits of the inverse for shared memory were fitted to times. In
-  an interior tile a warp executes a constant number of rounds, and some warps one more for the remainder. The average warp determines how busy the pipes are; the longest warp
-  determines the latency, because all others wait for it at every barrier. The boundary block of each row is counted
-  separately.
+  for sm_90, where they are 10 to 25 % of the total; the waits of the inverse for shared memory were fitted to times.
+  In an interior tile a warp executes a constant number of rounds, and some warps one more for the remainder. The
+  average warp determines how busy the pipes are; the longest warp determines the latency, because all others wait for
+  it at every barrier. The boundary block of each row is counted separately.
 * Rows denoised by one block each: as the transforms, but the other instructions are those that a profiler counted.
 * Search for the median: chains of dependent loads, atomics and barriers whose lengths depend on the data. The counts
   were read from the source and from a profiler, for data without many equal values, and are less exact. A global atomic

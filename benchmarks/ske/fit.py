@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import product, zip_longest
+from itertools import product
 
 import numpy as np
 import pywt
@@ -71,10 +71,20 @@ KERNELS: dict[str, Callable[[Problem], list[Launch]]] = {
 THREADS, TILES = (32, 64, 96, 128, 192, 256, 384, 512, 768, 1024), (1024, 2048, 4096)
 SHAPES = ((4096, 256), (2048, 128), (1024, 64), (4096, 512))
 """Tiles and blocks of the inverse."""
-LONG = ((16, MEBI), (512, 64 << 10), (1000, 50_000), (4096, 16 << 10))
-SHORT = ((24, 1024), (96, 6000), (132, 1000), (132, 10_000), (264, 5000), (512, 8192), (528, 3000), (1000, 2000))
+Shapes = tuple[tuple[int, int], ...]
+LONG: Shapes = ((16, MEBI), (512, 64 << 10), (1000, 50_000), (4096, 16 << 10))
+SHORT: Shapes = (
+    (24, 1024),
+    (96, 6000),
+    (132, 1000),
+    (132, 10_000),
+    (264, 5000),
+    (512, 8192),
+    (528, 3000),
+    (1000, 2000),
+)
 SHORT += ((2048, 4096), (4000, 2000), (4096, 1024), (8000, 1500), (10_000, 512), (20_000, 700), (50_000, 256))
-SEARCHED = ((1, 6 * MEBI), (4, 4 * MEBI), (64, 256 << 10), (128, 100_000))
+SEARCHED: Shapes = ((1, 6 * MEBI), (4, 4 * MEBI), (64, 256 << 10), (128, 100_000))
 """Rows and samples: of transforms, of rows of one block each, of searches beside those of one row and of `LONG`."""
 
 
@@ -100,7 +110,8 @@ SPRINGS = np.array([0.0 if name in ("start", "crowding") else 0.3 for name in PA
 def launches(row: Row) -> list[Launch]:
     """Return the operation counts of a measured row, with the registers and shared memory that the driver reported."""
     made, found = Case.of(row).counted(), list[Launch]()
-    for one, seen in zip_longest(made, row["launches"], fillvalue={}):
+    for i, one in enumerate(made):
+        seen: Row = row["launches"][i] if i < len(row["launches"]) else {}
         spilled = seen.get("local", 0) * one.threads * one.blocks  # bytes, written once
         held = {name: seen[name] for name in ("registers", "shared") if name in seen}
         found.append(replace(one, written=one.written + spilled, **held))
