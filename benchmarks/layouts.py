@@ -6,7 +6,7 @@ import csv
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -60,17 +60,15 @@ def conflicts(problem: Problem, padding: bool) -> dict[str, float]:
 
     The layout is `wavefilt.backends.cuda.dwt.kernels.Layout`: even and odd quads apart, or one after the other.
     """
-    from wavefilt.backends.cuda.dwt.plan import PADDED_INVERSE
-
-    warp, window = range(32), [quads(padding)[2 * v] for v in range(32)]
-    ahead, places = quads(padding), quads(padding and PADDED_INVERSE)
+    warp, places = range(32), quads(padding)
+    window = [places[2 * v] for v in warp]
     _, loads = analysis_cost(problem.filter)
     _, both = synthesis_cost(problem.filter, PAIRS)
     found = {"forward": 0.0, "inverse": 0.0}
     for level, n in enumerate(problem.lengths[:-1]):
         down, up = (problem.rows * n / elements / 32 for elements in (8, 2 * PAIRS))
         accesses = {"forward": [Access(window, down * loads)], "inverse": [Access(places[:32], up * both)]}
-        accesses["forward"].append(Access(ahead[:32], down))
+        accesses["forward"].append(Access(places[:32], down))
         if level:  # the finest samples go to device memory
             accesses["inverse"] += [Access([places[2 * v + i] for v in warp], up) for i in range(2)]
         for name, own in accesses.items():
@@ -78,13 +76,13 @@ def conflicts(problem: Problem, padding: bool) -> dict[str, float]:
     return found
 
 
-def estimated(problem: Problem, padding: bool, device: Calibration) -> dict[str, float]:
-    """Return the milliseconds of both transforms by the SKE model, with the wavefronts that conflicts add."""
-    with_pad, own, found = conflicts(problem, True), conflicts(problem, padding), {}
+def estimated(problem: Problem, extra: Mapping[str, float], device: Calibration) -> dict[str, float]:
+    """Return the milliseconds of both transforms by the SKE model, with the ``extra`` wavefronts of conflicts."""
+    found = {}
     for name, counted in {"forward": forward, "inverse": inverse}.items():
         launches = counted(problem)
         total = sum(one.instructions["wavefront"] * one.blocks * one.threads / 32 for one in launches)
-        more = 1 + (own[name] - with_pad[name]) / total
+        more = 1 + extra[name] / total
         found[name] = 1e3 * sum(estimate(_with_wavefronts(one, more), device).seconds for one in launches)
     return found
 
@@ -175,6 +173,7 @@ def profile(quick: bool) -> None:
 def _measured(transform: str, wavelet: str, shape: tuple[int, int], padding: bool, fastmath: bool, repeats: int) -> Row:
     """Measure one case in one way: milliseconds, conflicts counted by the model, and the error against float64."""
     from wavefilt.backends.cuda.denoiser import Denoiser
+    from wavefilt.backends.cuda.dwt.plan import PADDED_INVERSE
     from wavefilt.backends.cuda.runtime.target import cuda
 
     options, plan = _plan(transform, wavelet, shape, padding, fastmath)
@@ -191,12 +190,14 @@ def _measured(transform: str, wavelet: str, shape: tuple[int, int], padding: boo
     plan.own_stream().synchronize()
     row: Row = {"transform": transform, "wavelet": wavelet, "shape": shape, "padding": padding, "fastmath": fastmath}
     row |= {"times": times, "error": _error(y.copy_to_host().reshape(shape), _expected(options, host))}
+    own = plan.options
     plan.release()
     if transform == "dwt":
-        taps, own = pywt.Wavelet(wavelet).dec_len, plan.options
-        problem = Problem(taps, shape[1], shape[0], LEVEL, own.tile, own.threads)
-        row["conflicts"] = conflicts(problem, padding)
-        row["estimates"] = estimated(problem, padding, devices.default())
+        problem = Problem(pywt.Wavelet(wavelet).dec_len, shape[1], shape[0], LEVEL, own.tile, own.threads)
+        extra = conflicts(problem, padding)
+        row["conflicts"] = extra | {"inverse": conflicts(problem, padding and PADDED_INVERSE)["inverse"]}
+        extra["inverse"] = 0.0  # the calibration is of the inverse as it is
+        row["estimates"] = estimated(problem, extra, devices.default())
     return row
 
 
