@@ -712,8 +712,8 @@ def completed(
 ) -> dict[str, Any]:
     """Return the given options of `Recording.denoise`, with those of a preset, or of the recipe, where none are given.
 
-    None and False mean not given. An option of the preset or recipe that does not go with the given ones is left out: the
-    recipe with ``transform="dtcwt"`` has the wavelets of that transform, and with ``spins=8`` the DWT. Without a
+    None and False mean not given. An option of the preset or recipe that does not go with the given ones is left out:
+    the recipe with ``transform="dtcwt"`` has the wavelets of that transform, and with ``spins=8`` the DWT. Without a
     preset, sections have the options of the preset "section", and data that are not ``seismic`` the defaults of
     `denoise`. ``samples`` is the length of the longest trace.
     """
