@@ -487,7 +487,7 @@ def report(
     unit = effects[0].unit
     shifts = break_shifts(x / unit, y / unit, effects[0].model.variance)
     checksum = hashlib.sha256(np.ascontiguousarray(np.ma.getdata(given[0])).tobytes()).hexdigest()
-    return TrustReport(x, y, effects, shifts, traces, interval, name, call, checksum, notes)
+    return TrustReport(x, y, effects, shifts, traces, interval, delay, declared, name, call, checksum, notes)
 
 
 def _sample(traces: int, samples: int, most: int) -> tuple[Counts, slice, tuple[str, ...]]:
