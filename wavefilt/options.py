@@ -712,12 +712,12 @@ def completed(
 ) -> dict[str, Any]:
     """Return the given options of `Recording.denoise`, with those of a preset, or of the recipe, where none are given.
 
-    None means not given. An option of the preset or recipe that does not go with the given ones is left out: the
-    recipe with ``transform="dtcwt"`` has the wavelets of that transform, and with ``spins=8`` the DWT. Without a
+    None and False mean not given. An option of the preset or recipe that does not go with the given ones is left out:
+    the recipe with ``transform="dtcwt"`` has the wavelets of that transform, and with ``spins=8`` the DWT. Without a
     preset, sections have the options of the preset "section", and data that are not ``seismic`` the defaults of
     `denoise`. ``samples`` is the length of the longest trace.
     """
-    chosen = {name: value for name, value in given.items() if value is not None}
+    chosen = {name: value for name, value in given.items() if value is not None and value is not False}
     if preset is not None:
         check("preset", preset, PRESETS)
     elif not seismic:
@@ -758,7 +758,8 @@ def checked(given: Mapping[str, Any]) -> Options:
 def to_give(options: Mapping[str, Any], **recipe: Any) -> dict[str, Any]:
     """Return the options to give to `Recording.denoise`, or the command, for the ones that `denoise` would use.
 
-    ``recipe`` are the keyword arguments of `completed` for the data. Options that these fill in are left out.
+    ``recipe`` are the keyword arguments of `completed` for the data. Wavelet, rule and transform are left out if these
+    are what it fills in.
     """
     options = {name: value for name, value in options.items() if value is not None}
     used = _tried({name: value for name, value in options.items() if name in (*DEFAULTS, "two_dimensional")})
@@ -766,10 +767,8 @@ def to_give(options: Mapping[str, Any], **recipe: Any) -> dict[str, Any]:
         return {name: value for name, value in options.items() if (name, value) != ("transform", "dwt")}
     named = {"wavelet": used.wavelet, "rule": used.rule.option, "transform": used.transform.word}
     named |= {name: options.pop(name) for name in named if name in options}
-    for left in (named, *({name: named[name] for name in named if name != one} for one in named), {}):
-        trial = options | {name: value for name, value in named.items() if name not in left}
-        if _tried(completed(trial, **recipe)) == used:
-            return trial
+    if _tried(completed(options, **recipe)) == used:
+        return options
     level = completed(options | named, **recipe).get("level")
     return options | named | ({} if level is None else {"level": used.level_for(recipe["samples"])})
 
