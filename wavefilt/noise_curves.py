@@ -1,25 +1,118 @@
-"""Noise that changes along traces: its curves in all bands; coefficients are divided and multiplied by them."""
+"""Noise that changes along traces: its curves in all bands, by which coefficients are divided and multiplied.
+
+With σ(k) at coefficient k of a band and its mean σ̄ over the band, the coefficients d(k) σ̄/σ(k) have steady noise σ̄.
+A rule finds one threshold for them as for any band, and the shrunk coefficients are multiplied by σ(k)/σ̄ again.
+
+Running noise: with h coefficients in half a window, block b has the coefficients from b h to before (b + 2) h (the last
+block: to the end of the band), and σ_b = median|d|/0.6745 in it (Donoho and Johnstone 1994). Between the centres of two
+blocks, (b + 1) h - 1/2, σ is interpolated linearly; it is constant before the first and after the last one. Half a
+window has at least `LEAST` / 2 periods of a level, 2^j samples.
+
+Noise in intervals: σ = median|d|/0.6745 in each interval (Lavielle, Stochastic Processes and their Applications 83,
+1999; `wvarchg` in MATLAB's toolbox), or in `LEAST` periods around a shorter interval.
+
+Change points: log median|d| of blocks of m finest details is normal around a level that is constant between change
+points, with variance 1.36/m; a wave shorter than half a block does not change it. Levels and points are fitted by least
+squares with a penalty of `PENALTY` log n per point for n details (Lavielle and Moulines, Journal of Time Series
+Analysis 21, 2000; the leading term of Zhang and Siegmund, Biometrics 63, 2007), by dynamic programming over all
+partitions. Each point is then moved by up to `MOVED` blocks to where log|d| differs most between its sides. A signal
+that lasts longer than the shortest interval is found as a change too: it cannot be told from noise here.
+
+Where all samples are equal, as in gaps filled with zeros, coefficients are 0 except for rounding. Coefficients below
+`DEAD` of the largest one of a block or interval are left out if they are more than a quarter. A block or interval
+without others, or whose median is below `DEAD` of the largest median, takes the noise of its neighbours.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from wavefilt.arrays import Array, Counts, Floats
+from wavefilt.arrays import Array, Counts, DType, Floats
 from wavefilt.chunks import Chunk
 from wavefilt.options import Options
-from wavefilt.statistics.changing_noise import (
-    LEAST,
-    Curve,
-    at_samples,
-    change_points,
-    half_window,
-    in_intervals,
-    running,
-)
+from wavefilt.statistics.mergeable import JoinedBlocks
+from wavefilt.statistics.reference import quantile
 from wavefilt.transforms import Analysis, Pyramid
+
+LEAST = 32
+"""Smallest number of coefficients for an estimate of the noise, whose standard deviation is then 20 %."""
+DEAD = 1e-6
+"""Coefficients below this share of the largest one are rounding errors."""
+AT_ONCE = 1 << 14
+"""Number of coefficients that are divided at once."""
+MEDIANS = 1 << 17
+"""Number of coefficients that are sorted at once."""
+
+BLOCKS, BLOCK = 256, 32
+"""Largest number of blocks of a trace for change points, and smallest number of details in one."""
+SHORTEST = 16
+"""The shortest interval is this part of the trace, or four blocks."""
+PENALTY = 3.0
+VARIANCE = 1.36
+"""Variance of log median|d| of m details, times m."""
+MOVED = 2
+SMALLEST = 1e-6
+"""Magnitudes below this share of the largest median are set to it."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The standard deviation of the noise along one band of rows: straight lines between knots, constant beyond.
+
+    ``places`` (knots,) are in coefficients that rules count, ``values`` are (rows, knots).
+    """
+
+    places: Floats
+    values: Floats
+
+    @classmethod
+    def running(cls, medians: Floats, half: int, scale: float) -> Curve:
+        """Return the running noise from the medians of blocks (rows, blocks), ``scale`` times these."""
+        return cls(half * np.arange(1, medians.shape[1] + 1) - 0.5, scale * _without_dead(medians))
+
+    @classmethod
+    def in_intervals(cls, band: Array, edges: Counts, least: int, scale: float) -> Curve:
+        """Return the noise of a band (rows, coefficients) in the intervals between ``edges`` and the ends.
+
+        An interval with fewer than ``least`` coefficients is extended on both sides for its median.
+        """
+        medians, count = [], band.shape[1]
+        bounds = np.array([0, *edges.tolist(), count])
+        for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+            more = max(least - (end - begin), 0)
+            last = min(max(begin - more // 2, 0) + max(least, end - begin), count)
+            medians.append(noise_median(np.abs(band[:, max(min(begin, last - least), 0) : last])))
+        ends = np.stack([bounds[:-1], bounds[1:] - 1], axis=1)[np.diff(bounds) > 0].astype(float)
+        sigma = scale * _without_dead(np.stack(medians, axis=1))[:, np.diff(bounds) > 0]
+        return cls(ends.ravel(), np.repeat(sigma, 2, axis=1))
+
+    def at(self, first: int, last: int, dtype: DType) -> Array:
+        """Return the values from one coefficient to another, (rows, last - first)."""
+        wanted = np.arange(first, last)
+        return np.array([np.interp(wanted, self.places, row) for row in self.values], dtype)
+
+    def mean(self, count: int) -> Floats:
+        """Return the mean over a band of this many coefficients, (rows,)."""
+        widths = np.diff(np.concatenate([[-0.5], self.places, [count - 0.5]]))
+        values = np.pad(self.values, [(0, 0), (1, 1)], "edge")
+        return np.asarray(np.sum((values[:, 1:] + values[:, :-1]) / 2 * widths, axis=1) / count)
+
+    def over(self, sigma: Floats) -> Curve:
+        """Return the curve divided by this noise (rows or 1,); 1 for rows without noise, or where that is 0."""
+        some = ((sigma > 0) & self.values.any(axis=1))[:, None]
+        return replace(self, values=np.where(some, self.values / np.where(some, sigma.reshape(-1, 1), 1), 1.0))
+
+    def change(self, operation: np.ufunc, band: Array, first: int) -> None:
+        """Divide or multiply coefficients of a band by the curve in place; the first one has the place ``first``."""
+        together = max(AT_ONCE // max(len(band), 1), 64)
+        for start in range(0, band.shape[1], together):
+            own = band[:, start : start + together]
+            operation(own, self.at(first + start, first + start + own.shape[1], own.real.dtype), out=own)
+
 
 RowCurves = tuple[slice, tuple[Curve, ...]]
 """Some rows, and their noise curve in each of `Options.bands`."""
@@ -73,7 +166,10 @@ def of_pyramid(pyramid: Pyramid, options: Options, starts: Sequence[int] = (0,))
     counts = np.array([band.shape[1] for band in bands], np.int64)
     if options.noise.running is not None:
         half = half_windows(options, analysis, shape)
-        return NoiseCurves([(slice(None), tuple(map(running, bands, half, scales(options, analysis.level))))], counts)
+        medians = map(block_medians, bands, half)
+        return NoiseCurves(
+            [(slice(None), tuple(map(Curve.running, medians, half, scales(options, analysis.level))))], counts
+        )
     alike = options.noise.intervals != "find" and len(set(starts)) == 1
     curves = list[RowCurves]()
     for rows in [slice(None)] if alike else [slice(i, i + 1) for i in range(len(bands[0]))]:
@@ -99,7 +195,8 @@ def half_windows(options: Options, analysis: Analysis, shape: tuple[int, ...]) -
     """Return the number of coefficients in half a window of running noise, for each of `Options.bands`."""
     assert options.noise.running is not None
     pairs = zip(options.bands(analysis.level), _grids(options, analysis, shape), strict=True)
-    return [half_window(options.noise.running, band.level, step) for band, (_, step) in pairs]
+    longest = round(options.noise.running / 2)
+    return [max(longest, LEAST // 2 << band.level) // step for band, (_, step) in pairs]
 
 
 def scales(options: Options, level: int) -> list[float]:
@@ -121,8 +218,9 @@ def _in_intervals(
         points = [point for point in points if 0 < point < shape[0]]
     curves = []
     for coefficients, (first, step), band in zip(bands, grids, options.bands(analysis.level), strict=True):
-        edges = at_samples(points, first, step, coefficients.shape[1])
-        curves.append(in_intervals(coefficients, edges, (LEAST << band.level) // step, band.median_to_sigma))
+        edges = np.array([math.ceil((point - first) / step) for point in points], np.int64)
+        edges = np.clip(edges, 0, coefficients.shape[1])
+        curves.append(Curve.in_intervals(coefficients, edges, (LEAST << band.level) // step, band.median_to_sigma))
     return tuple(curves)
 
 
@@ -134,3 +232,133 @@ def _grids(options: Options, analysis: Analysis, shape: tuple[int, ...]) -> list
         first = grid.first + grid.step * options.transform.margin(analysis, band.level)
         first_and_step.append((first, grid.step))
     return first_and_step
+
+
+# ---- medians
+
+
+def halves(count: int, half: int) -> Counts:
+    """Return the starts of the halves of blocks, and the band's end: block b has the halves b and b + 1."""
+    blocks = max(count // half - 1, 1)
+    return np.append(np.minimum(half * np.arange(blocks + 1), count), count)
+
+
+def block_medians(band: Array, half: int) -> Floats:
+    """Return the median of |d| in each block of a band (rows, coefficients), (rows, blocks)."""
+    ends = halves(band.shape[1], half)
+    medians, whole = np.empty((len(band), len(ends) - 2)), len(ends) - 3
+    together = max(MEDIANS // (2 * half * len(band)), 1)
+    for start in range(0, whole, together):
+        stop = min(start + together, whole)
+        part = np.abs(band[:, start * half : (stop + 1) * half])
+        blocks = np.lib.stride_tricks.sliding_window_view(part, 2 * half, axis=1)[:, ::half]
+        medians[:, start:stop] = noise_median(blocks)
+    medians[:, -1] = noise_median(np.abs(band[:, ends[-3] :]))
+    return medians
+
+
+def noise_median(magnitudes: Array) -> Floats:
+    """Return the median along the last axis without rounding errors; 0 where too few values are left."""
+    medians = quantile(magnitudes)
+    rounding = magnitudes <= DEAD * magnitudes.max(axis=-1, keepdims=True)
+    many = np.count_nonzero(rounding, axis=-1) > magnitudes.shape[-1] // 4
+    for place in zip(*np.nonzero(many), strict=True):
+        own = magnitudes[place][~rounding[place]]
+        medians[place] = quantile(own) if own.size >= LEAST // 2 else 0
+    return medians
+
+
+class BlockTally:
+    """Computes `block_medians` of one row (coefficients,) from parts in any order; keeps a block or two."""
+
+    def __init__(self, count: int, half: int) -> None:
+        self._half, self._ends = half, halves(count, half)
+        self._parts, self._waiting = JoinedBlocks(self._ends), dict[int, Array]()
+        self.medians = np.empty((1, len(self._ends) - 2))
+
+    def add(self, place: int, details: Array) -> None:
+        """Count coefficients, the first of which has this place."""
+        for first, last, joined in self._parts.add(place, details):
+            if last - first > 1:
+                self.medians[:, first : last - 1] = block_medians(joined[None], self._half)
+            bounds = self._ends[first : last + 1] - self._ends[first]
+            if first > 0:
+                self._join(first - 1, joined[: bounds[1]])
+            if last < len(self._ends) - 1:
+                self._join(last - 1, joined[bounds[-2] :])
+
+    def _join(self, block: int, half: Array) -> None:
+        """Take half of a block, and compute its median if the other half is known."""
+        if block in self._waiting:
+            self.medians[:, block] = noise_median(np.abs(np.concatenate([self._waiting.pop(block), half]))[None])
+        else:
+            self._waiting[block] = half.copy()
+
+
+def _without_dead(medians: Floats) -> Floats:
+    """Interpolate medians of blocks without noise from their neighbours; all are 0 if no block has noise."""
+    dead = medians <= DEAD * medians.max(axis=1, keepdims=True)
+    if not dead.any():
+        return medians
+    filled, places = medians.copy(), np.arange(medians.shape[1])
+    for row, gone in zip(filled, dead, strict=True):
+        row[gone] = 0 if gone.all() else np.interp(places[gone], places[~gone], row[~gone])
+    return filled
+
+
+# ---- change points
+
+
+def change_points(magnitudes: Array) -> list[int]:
+    """Find the change points of the noise in the magnitudes of a trace's finest details (details,).
+
+    The result is the first detail of each interval except the first one.
+    """
+    size = max(-(-magnitudes.size // BLOCKS), BLOCK)
+    count = magnitudes.size // size
+    shortest = max(count // SHORTEST, 4)
+    if count < 2 * shortest:
+        return []
+    medians = quantile(magnitudes[: count * size].reshape(count, size))
+    smallest = SMALLEST * medians.max()
+    if smallest == 0:
+        return []
+    levels = np.log(np.maximum(medians, smallest))
+    edges = _partition(levels * (size / VARIANCE) ** 0.5, shortest, PENALTY * np.log(magnitudes.size))
+    return _moved([size * edge for edge in edges], np.log(np.maximum(magnitudes, smallest)), MOVED * size)
+
+
+def _partition(values: Floats, shortest: int, penalty: float) -> list[int]:
+    """Return the starts, except the first, of the intervals that minimise Σ (v - mean)² + penalty for each.
+
+    Intervals have at least ``shortest`` values.
+    """
+    count, places = len(values), np.arange(len(values) + 1)
+    centred = values - values.mean()
+    sums, squares = (np.concatenate([[0.0], np.cumsum(v)]) for v in (centred, centred**2))
+    best, before = np.full(count + 1, np.inf), np.zeros(count + 1, int)
+    best[0] = -penalty
+    for end in range(shortest, count + 1):
+        starts = places[: end - shortest + 1]
+        cost = squares[end] - squares[starts] - (sums[end] - sums[starts]) ** 2 / (end - starts)
+        totals = best[starts] + cost + penalty
+        before[end] = int(np.argmin(totals))
+        best[end] = totals[before[end]]
+    edges, end = list[int](), int(before[count])
+    while end > 0:
+        edges.append(end)
+        end = int(before[end])
+    return edges[::-1]
+
+
+def _moved(edges: list[int], values: Floats, most: int) -> list[int]:
+    """Move each edge by at most ``most`` values to minimise Σ (v - mean)² of the intervals on its sides."""
+    moved = list(edges)
+    for i, edge in enumerate(edges):
+        begin = moved[i - 1] if i else 0
+        end = edges[i + 1] if i + 1 < len(edges) else len(values)
+        own = values[begin:end] - values[begin:end].mean()
+        splits = np.arange(max(edge - most - begin, 1), min(edge + most - begin, len(own) - 1) + 1)
+        gains = np.cumsum(own)[splits - 1] ** 2 / (splits * (len(own) - splits))
+        moved[i] = begin + int(splits[np.argmax(gains)])
+    return moved

@@ -12,7 +12,7 @@ import wavefilt
 from tests.support.checkout import run as run_command
 from tests.support.checkout import usable_backends
 from tests.support.signals import shrunk_details
-from wavefilt.statistics.changing_noise import change_points
+from wavefilt.noise_curves import change_points
 from wavefilt.vocabulary import RULES
 
 HOSTS = [name for name in usable_backends() if name != "cuda"]
