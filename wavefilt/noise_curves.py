@@ -11,13 +11,6 @@ window has at least `LEAST` / 2 periods of a level, 2^j samples.
 Noise in intervals: σ = median|d|/0.6745 in each interval (Lavielle, Stochastic Processes and their Applications 83,
 1999; `wvarchg` in MATLAB's toolbox), or in `LEAST` periods around a shorter interval.
 
-Change points: log median|d| of blocks of m finest details is normal around a level that is constant between change
-points, with variance 1.36/m; a wave shorter than half a block does not change it. Levels and points are fitted by least
-squares with a penalty of `PENALTY` log n per point for n details (Lavielle and Moulines, Journal of Time Series
-Analysis 21, 2000; the leading term of Zhang and Siegmund, Biometrics 63, 2007), by dynamic programming over all
-partitions. Each point is then moved by up to `MOVED` blocks to where log|d| differs most between its sides. A signal
-that lasts longer than the shortest interval is found as a change too: it cannot be told from noise here.
-
 Where all samples are equal, as in gaps filled with zeros, coefficients are 0 except for rounding. Coefficients below
 `DEAD` of the largest one of a block or interval are left out if they are more than a quarter. A block or interval
 without others, or whose median is below `DEAD` of the largest median, takes the noise of its neighbours.
@@ -46,17 +39,6 @@ AT_ONCE = 1 << 14
 """Number of coefficients that are divided at once."""
 MEDIANS = 1 << 17
 """Number of coefficients that are sorted at once."""
-
-BLOCKS, BLOCK = 256, 32
-"""Largest number of blocks of a trace for change points, and smallest number of details in one."""
-SHORTEST = 16
-"""The shortest interval is this part of the trace, or four blocks."""
-PENALTY = 3.0
-VARIANCE = 1.36
-"""Variance of log median|d| of m details, times m."""
-MOVED = 2
-SMALLEST = 1e-6
-"""Magnitudes below this share of the largest median are set to it."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +141,7 @@ class NoiseCurves:
 def of_pyramid(pyramid: Pyramid, options: Options, starts: Sequence[int] = (0,)) -> NoiseCurves:
     """Return the noise curves of whole rows, which begin at samples ``starts`` of their traces.
 
-    Rows share their intervals only if these are given in samples and all rows begin at the same sample.
+    Rows share their intervals only if all begin at the same sample.
     """
     analysis, shape = pyramid.analysis, pyramid.shape
     bands = options.counted(pyramid.coefficients, analysis, shape)
@@ -170,11 +152,18 @@ def of_pyramid(pyramid: Pyramid, options: Options, starts: Sequence[int] = (0,))
         return NoiseCurves(
             [(slice(None), tuple(map(Curve.running, medians, half, scales(options, analysis.level))))], counts
         )
-    alike = options.noise.intervals != "find" and len(set(starts)) == 1
-    curves = list[RowCurves]()
+    curves, alike = list[RowCurves](), len(set(starts)) == 1
     for rows in [slice(None)] if alike else [slice(i, i + 1) for i in range(len(bands[0]))]:
-        coefficients = [band[rows] for band in bands]
-        curves.append((rows, _in_intervals(coefficients, options, analysis, shape, starts[rows.start or 0])))
+        points = [point - starts[rows.start or 0] for point in options.noise.intervals or ()]
+        points = [point for point in points if 0 < point < shape[0]]
+        own = list[Curve]()
+        for band, (first, step), about in zip(
+            bands, _grids(options, analysis, shape), options.bands(analysis.level), strict=True
+        ):
+            edges = np.array([math.ceil((point - first) / step) for point in points], np.int64)
+            least = (LEAST << about.level) // step
+            own.append(Curve.in_intervals(band[rows], edges.clip(0, band.shape[1]), least, about.median_to_sigma))
+        curves.append((rows, tuple(own)))
     return NoiseCurves(curves, counts)
 
 
@@ -202,26 +191,6 @@ def half_windows(options: Options, analysis: Analysis, shape: tuple[int, ...]) -
 def scales(options: Options, level: int) -> list[float]:
     """Return the noise of each of `Options.bands` divided by the median of its magnitudes."""
     return [band.median_to_sigma for band in options.bands(level)]
-
-
-def _in_intervals(
-    bands: Sequence[Array], options: Options, analysis: Analysis, shape: tuple[int, ...], start: int
-) -> tuple[Curve, ...]:
-    """Return the noise curves in intervals, for rows that begin at sample ``start`` of their traces."""
-    grids = _grids(options, analysis, shape)
-    if options.noise.intervals == "find":
-        first, step = grids[0]
-        points = [first + step * place for place in change_points(np.abs(bands[0][0]))]
-    else:
-        assert options.noise.intervals is not None
-        points = [float(point) - start for point in options.noise.intervals]
-        points = [point for point in points if 0 < point < shape[0]]
-    curves = []
-    for coefficients, (first, step), band in zip(bands, grids, options.bands(analysis.level), strict=True):
-        edges = np.array([math.ceil((point - first) / step) for point in points], np.int64)
-        edges = np.clip(edges, 0, coefficients.shape[1])
-        curves.append(Curve.in_intervals(coefficients, edges, (LEAST << band.level) // step, band.median_to_sigma))
-    return tuple(curves)
 
 
 def _grids(options: Options, analysis: Analysis, shape: tuple[int, ...]) -> list[tuple[float, int]]:
@@ -304,61 +273,3 @@ def _without_dead(medians: Floats) -> Floats:
     for row, gone in zip(filled, dead, strict=True):
         row[gone] = 0 if gone.all() else np.interp(places[gone], places[~gone], row[~gone])
     return filled
-
-
-# ---- change points
-
-
-def change_points(magnitudes: Array) -> list[int]:
-    """Find the change points of the noise in the magnitudes of a trace's finest details (details,).
-
-    The result is the first detail of each interval except the first one.
-    """
-    size = max(-(-magnitudes.size // BLOCKS), BLOCK)
-    count = magnitudes.size // size
-    shortest = max(count // SHORTEST, 4)
-    if count < 2 * shortest:
-        return []
-    medians = quantile(magnitudes[: count * size].reshape(count, size))
-    smallest = SMALLEST * medians.max()
-    if smallest == 0:
-        return []
-    levels = np.log(np.maximum(medians, smallest))
-    edges = _partition(levels * (size / VARIANCE) ** 0.5, shortest, PENALTY * np.log(magnitudes.size))
-    return _moved([size * edge for edge in edges], np.log(np.maximum(magnitudes, smallest)), MOVED * size)
-
-
-def _partition(values: Floats, shortest: int, penalty: float) -> list[int]:
-    """Return the starts, except the first, of the intervals that minimise Σ (v - mean)² + penalty for each.
-
-    Intervals have at least ``shortest`` values.
-    """
-    count, places = len(values), np.arange(len(values) + 1)
-    centred = values - values.mean()
-    sums, squares = (np.concatenate([[0.0], np.cumsum(v)]) for v in (centred, centred**2))
-    best, before = np.full(count + 1, np.inf), np.zeros(count + 1, int)
-    best[0] = -penalty
-    for end in range(shortest, count + 1):
-        starts = places[: end - shortest + 1]
-        cost = squares[end] - squares[starts] - (sums[end] - sums[starts]) ** 2 / (end - starts)
-        totals = best[starts] + cost + penalty
-        before[end] = int(np.argmin(totals))
-        best[end] = totals[before[end]]
-    edges, end = list[int](), int(before[count])
-    while end > 0:
-        edges.append(end)
-        end = int(before[end])
-    return edges[::-1]
-
-
-def _moved(edges: list[int], values: Floats, most: int) -> list[int]:
-    """Move each edge by at most ``most`` values to minimise Σ (v - mean)² of the intervals on its sides."""
-    moved = list(edges)
-    for i, edge in enumerate(edges):
-        begin = moved[i - 1] if i else 0
-        end = edges[i + 1] if i + 1 < len(edges) else len(values)
-        own = values[begin:end] - values[begin:end].mean()
-        splits = np.arange(max(edge - most - begin, 1), min(edge + most - begin, len(own) - 1) + 1)
-        gains = np.cumsum(own)[splits - 1] ** 2 / (splits * (len(own) - splits))
-        moved[i] = begin + int(splits[np.argmax(gains)])
-    return moved
