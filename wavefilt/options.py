@@ -54,7 +54,7 @@ FORMS = {
     "seconds": '("seconds", start, stop)',
     "before": '("before", pick, length)',
     "running": '("running", length)',
-    "intervals": '("intervals", change points or "find")',
+    "intervals": '("intervals", change points)',
 }
 """The tuples that the option ``sigma`` accepts; "seconds" only where the sampling interval is known."""
 
@@ -74,14 +74,14 @@ class Noise:
         First sample and end of the noise window.
     running : int, optional
         Length in samples of the moving window for noise that changes along a trace.
-    intervals : tuple of int or "find", optional
+    intervals : tuple of int, optional
         Samples at which the noise changes.
     """
 
     sigma: NoiseForm = "level"
     window: tuple[int, int] | None = None
     running: int | None = None
-    intervals: tuple[int, ...] | Literal["find"] | None = None
+    intervals: tuple[int, ...] | None = None
 
     @classmethod
     def of(cls, sigma: object) -> Noise:
@@ -122,7 +122,7 @@ class Noise:
 
     @property
     def changing(self) -> bool:
-        """Whether the noise changes along a trace: see `wavefilt.statistics.changing_noise`."""
+        """Whether the noise changes along a trace: see `wavefilt.noise_curves`."""
         return self.running is not None or self.intervals is not None
 
     def window_in(self, samples: int) -> slice:
@@ -142,15 +142,13 @@ def _form(sigma: tuple[Any, ...]) -> tuple[str, list[Moment]]:
     return form, values
 
 
-def _change_points(points: Moment) -> tuple[int, ...] | Literal["find"]:
-    """Return change points in samples, or "find". Raises OptionError for anything else."""
-    if points is None or (isinstance(points, str) and points == "find"):
-        return "find"
+def _change_points(points: Moment) -> tuple[int, ...]:
+    """Return change points in samples. Raises OptionError for anything else."""
     if np.ndim(points) == 1 and all(is_number(p) and p % 1 == 0 and p > 0 for p in points):
         found = tuple(int(p) for p in points)
         if found and all(a < b for a, b in pairwise(found)):
             return found
-    raise OptionError(f'change points {points!r} must be samples above 0 in order, one or more, or "find"')
+    raise OptionError(f"change points {points!r} must be samples above 0 in order, one or more")
 
 
 @dataclass(frozen=True)
@@ -252,8 +250,7 @@ class Clock:
         if form == "window":
             return sigma if all(map(is_number, values)) else self.window(*map(self.seconds, values))
         if form == "intervals":
-            points = values[0]
-            return form, points if points is None or isinstance(points, str) else self._points(points)
+            return form, self._points(values[0])
         lengths = values if form == "seconds" else values[-1:]
         if not all(is_number(length) and math.isfinite(length) for length in lengths):
             raise OptionError(f"`sigma={sigma!r}` must be {FORMS[form]}, with lengths in seconds")
@@ -266,8 +263,8 @@ class Clock:
 
     def _points(self, points: Moment) -> tuple[int, ...]:
         """Return the change points inside the trace, in samples; if there are none, its end (a single interval)."""
-        if not isinstance(points, Sequence | np.ndarray):
-            raise OptionError(f'change points {points!r} must be a list of seconds or times, or "find"')
+        if isinstance(points, str) or not isinstance(points, Sequence | np.ndarray):
+            raise OptionError(f"change points {points!r} must be a list of seconds or times")
         found = [self.sample(self.seconds(point)) for point in points]
         return tuple(point for point in found if 0 < point < self.samples) or ((self.samples,) if found else ())
 
