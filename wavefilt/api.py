@@ -240,10 +240,11 @@ def denoise(
     if arrays.kind_of(x) in ("pandas.DataFrame", "pandas.Series"):
         taken: Any = arrays.take_pandas(x, axis, axes)
     else:
-        arrays.refuse_kinds(x[0] if isinstance(x, list | tuple) and len(x) else x, arrays.INSTEAD)
+        if type(x) is not np.ndarray:
+            arrays.refuse_kinds(x[0] if isinstance(x, list | tuple) and len(x) else x, arrays.INSTEAD)
         taken = arrays.take(x, *along)
     into = None if out is None else taken.rows_of(out)
-    outcome = run(taken.rows, options, backend, out=into, samples_only=True)
+    outcome = run(taken.rows, options, backend, out=into)
     if ndim == 2 and options.level is None and outcome.level == 0 and taken.rows.size:
         size, name = min(taken.rows.shape[1:]), options.filters.name
         few = f"{size} samples along an axis are too few for one level of {name} in two dimensions"
@@ -274,21 +275,19 @@ def run(
     backend: str | Backend = "auto",
     report: bool = False,
     out: arrays.Array | None = None,
-    samples_only: bool = False,
 ) -> Outcome:
     """Denoise samples in host memory and of a dtype of computation, with the backend chosen for them.
 
     The shape of ``x`` is (traces, samples), with options for sections (sections, rows, columns) or (rows, columns).
-    ``report``, ``out`` and ``samples_only`` are those of `wavefilt.engine.denoise`.
+    ``report`` and ``out`` are those of `wavefilt.engine.denoise`.
     """
-    rows = x[None] if x.ndim == options.ndim else x
-    level = options.level_for(*rows.shape[1:])
-    how = arrays.dtype_name(x.dtype), rows.shape, options.analysis(level)
-    chosen = registry.choose(backend, *how, denoising=True, on_host=options.host_only)
-    y, estimates = engine.denoise(
-        rows, options, chosen, level, report, None if out is None else out.reshape(rows.shape), samples_only
-    )
-    return Outcome(y if y.shape == x.shape else y.reshape(x.shape), options, chosen.name, level, estimates)
+    rows = x if x.ndim > options.ndim else x[None]
+    shape = rows.shape
+    level = options.level_for(*shape[1:])
+    analysis = options.analysis(level)
+    chosen = registry.choose(backend, arrays.dtype_name(x.dtype), shape, analysis, True, options.host_only)
+    y, found = engine.denoise(rows, options, chosen, level, report, None if out is None else out.reshape(shape))
+    return Outcome(y if y.shape == x.shape else y.reshape(x.shape), options, chosen.name, level, found)
 
 
 def _on_gpu(

@@ -411,14 +411,15 @@ class Estimate:
     approximation: Floats | None = None
 
     @classmethod
-    def of(cls, measured: Measured, part: Segments, samples: Array, options: Options, level: int) -> Estimate:
+    def of(cls, measured: Measured, part: Segments, samples: Array | None, options: Options, level: int) -> Estimate:
         """Return the numbers of a group for some of its segments, which have ``level`` levels.
 
-        All are 0 for segments whose ``samples`` are all equal: their details are rounding errors.
+        All are 0 for segments whose ``samples``, if given, are all equal: their details are rounding errors.
         """
-        details, dead = len(options.transform.bands(level)), constant(samples) if samples.ndim == 2 else None
-        if dead is not None and not dead.any():
-            dead = None
+        details, dead = len(options.transform.bands(level)), None
+        if samples is not None and samples.ndim == 2:
+            dead = constant(samples)
+            dead = dead if dead.any() else None
 
         def columns(numbers: Floats) -> Floats:
             own = options.cut(numbers, level)
@@ -468,48 +469,55 @@ class Estimate:
         return own if self.approximation is None else np.concatenate([own, self.approximation[1:]])
 
 
-@dataclass(frozen=True)
 class Outcome:
-    """Denoised samples with the options, the backend that ran, the number of levels and the estimates."""
+    """Denoised samples with the options, the backend that ran, the number of levels and the estimates.
 
-    samples: Array
-    method: Options
-    backend: str
-    level: int
-    estimates: list[Estimate]
+    ``found`` are the estimates, or noise and thresholds of rows without gaps or dead rows, from which the estimates are
+    made when they are first asked for: that takes longer than to denoise a small array.
+    """
+
+    def __init__(
+        self, samples: Array, options: Options, backend: str, level: int, found: list[Estimate] | Measured
+    ) -> None:
+        self.samples, self.options, self.backend, self.level, self._found = samples, options, backend, level, found
+
+    @cached_property
+    def estimates(self) -> list[Estimate]:
+        """Noise and thresholds of segments of the samples; empty if nothing was transformed."""
+        found = self._found
+        if isinstance(found, list):
+            return found
+        rows = self.samples.reshape(-1, self.samples.shape[-1])
+        return [Estimate.of(found, chunks.whole(rows)[0], None, self.options, self.level)]
 
     def __repr__(self) -> str:
         size = f"{' x '.join(map(str, self.samples.shape))} {self.samples.dtype}"
-        return f"<Outcome {size}, {self.method.summary(self.level)}, backend {self.backend}>"
+        return f"<Outcome {size}, {self.options.summary(self.level)}, backend {self.backend}>"
 
 
 def denoise(
-    x: Array,
-    options: Options,
-    backend: Backend,
-    level: int,
-    report: bool = False,
-    out: Array | None = None,
-    samples_only: bool = False,
-) -> tuple[Array, list[Estimate]]:
+    x: Array, options: Options, backend: Backend, level: int, report: bool = False, out: Array | None = None
+) -> tuple[Array, list[Estimate] | Measured]:
     """Denoise traces (traces, samples) or sections (sections, rows, columns) in memory, between their gaps.
 
-    ``report`` measures the power of the details as well, one pass more for rules that do not need it; without it a
-    backend that denoises whole batches on a device, or with ``samples_only`` any such backend, returns no estimates.
-    ``out`` is memory of the shape and dtype of ``x``, and not overlapping it, for the result, which may be elsewhere
-    all the same.
+    Return the samples and the estimates, or noise and thresholds as for `Outcome`. ``report`` measures the power of the
+    details as well, one pass more for rules that do not need it; without it a backend that denoises whole batches on a
+    device returns no estimates. ``out`` is memory of the shape and dtype of ``x``, and not overlapping it, for the
+    result, which may be elsewhere all the same.
     """
     if options.ndim == 1 and options.scope == "record" and x.size:
         dead = constant(x, gaps=True)
         if dead.any():
             return _without_dead(x, dead, options, backend, level, report)
-    if level and x.size and options.plain and (backend.device or (samples_only and not options.blend)):
-        plain = replace(options, blend=0.0) if options.blend else options
-        whole = backend.denoise(x, plain, level, report, out)
+    if level and x.size and options.plain:
+        whole = backend.denoise(x, options.unblended, level, report, out)
         if whole is not None:
             y, measured = whole
-            found = [] if measured is None else [Estimate.of(measured, chunks.whole(x)[0], x, options, level)]
-            return options.blended(x, y), found
+            if options.blend:
+                y = options.blended(x, y)
+            if measured is None or not backend.device:
+                return y, measured or []
+            return y, [Estimate.of(measured, chunks.whole(x)[0], x, options, level)]
     least = LIGHT_BLOCK if _light(options) else BLOCK
     blocks = min(len(x), x.nbytes // least, BLOCKS)
     if blocks < 2 or options.scope == "record" or backend.device:
@@ -534,6 +542,7 @@ def _without_dead(
     """Denoise the live traces of a record alone; dead ones, which are unchanged, say nothing about the noise."""
     parts = chunks.whole(x) if math.isfinite(backend.peak(x)) else chunks.segments(x)
     done, found = denoise(x[~dead], options, backend, level, report)
+    assert isinstance(found, list)  # a whole call of a backend in host memory is for single traces
     y = x.copy()
     y[~dead] = done
     by_shape, estimates = {estimate.segments.shape: estimate for estimate in found}, []

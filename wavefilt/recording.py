@@ -252,11 +252,11 @@ class Recording(io.Contents):
             raise ValueError(f"{noisy.source} and {self.source or 'this recording'} have different traces")
         before, after = (one.traces if isinstance(one.traces, np.ndarray) else one.rows() for one in (noisy, self))
         outcome = self.outcome
-        options = None if outcome is None else outcome.method
+        options = None if outcome is None else outcome.options
 
         def again(rows: Array) -> Array:
             assert outcome is not None
-            return run(rows.astype(outcome.samples.dtype), outcome.method, outcome.backend).samples
+            return run(rows.astype(outcome.samples.dtype), outcome.options, outcome.backend).samples
 
         return report(
             before,
@@ -322,7 +322,8 @@ def _denoised(
         for estimate in outcome.estimates:
             segments = replace(estimate.segments, rows=np.array(traces)[estimate.segments.rows])
             estimates.append(replace(estimate, segments=segments))
-    return replace(outcomes[0][1], samples=samples, estimates=estimates)
+    _, first = outcomes[0]
+    return Outcome(samples, first.options, first.backend, first.level, estimates)
 
 
 def _varies(trace: Array) -> bool:
