@@ -195,7 +195,7 @@ class Program:
         self.pitch = pages * 4096 + 3 * memory.LINE  # in different sets of the caches
 
     def run(self, number: int = 0) -> int:
-        """Do all jobs, with the number of threads that a call may use if that is known, and return the highest result."""
+        """Do all jobs, with up to ``number`` threads if given, and return the highest result."""
         helpers = min(number or threads.worth(self._shares), self._shares, self._most) - 1
         if helpers != self._helpers:
             self.cut(helpers)
