@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -362,16 +361,6 @@ def _restored(taken: Taken, rows: Any, backend: DeviceBackend, return_residual: 
     return taken.restore(rows), taken.restore(residual)
 
 
-@lru_cache(maxsize=1024)
-def _way(options: Options, shape: tuple[int, ...], dtype: str, backend: Backend) -> tuple[int, bool]:
-    """Return the levels for a batch of this shape, and whether the device denoises it without the host."""
-    level = options.level_for(*shape[1:])
-    known = accelerates(backend, dtype, options.analysis(level))
-    once = options if options.trend else replace(options, spins=1)  # a trend is removed before samples are shifted
-    whole = once.plain and not options.blend and not options.host_only
-    return level, known and level > 0 and shape[0] > 0 and whole
-
-
 def _rows_on_gpu(
     x: Any, options: Options, backend: DeviceBackend, wait: bool = True, out: arrays.Array | None = None
 ) -> Any:
@@ -379,9 +368,10 @@ def _rows_on_gpu(
 
     Batches with gaps, records with dead traces, and options that the device does not have go through the host.
     """
-    way = _way if options.known else _way.__wrapped__
-    level, there = way(options, tuple(x.shape), arrays.dtype_name(x.dtype), backend)  # type: ignore[arg-type]
-    if there:
+    level = options.level_for(*x.shape[1:])
+    steady = not isinstance(options.sigma, tuple) and not options.blend and not options.host_only
+    whole = steady and (options.spins == 1 or not options.trend) and level and len(x)  # trends go before shifts
+    if whole and accelerates(backend, arrays.dtype_name(x.dtype), options.analysis(level)):
         if options.spins > 1:
             y = backend.spun(x, options, level)
         else:
