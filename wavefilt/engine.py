@@ -528,6 +528,7 @@ class Estimate:
         return own if self.approximation is None else np.concatenate([own, self.approximation[1:]])
 
 
+@dataclass
 class Outcome:
     """Denoised samples with the options, the backend that ran, the number of levels and the estimates.
 
@@ -535,15 +536,16 @@ class Outcome:
     made when they are first asked for: that takes longer than to denoise a small array.
     """
 
-    def __init__(
-        self, samples: Array, options: Options, backend: str, level: int, found: list[Estimate] | Measured
-    ) -> None:
-        self.samples, self.options, self.backend, self.level, self._found = samples, options, backend, level, found
+    samples: Array
+    options: Options
+    backend: str
+    level: int
+    found: list[Estimate] | Measured
 
     @cached_property
     def estimates(self) -> list[Estimate]:
         """Noise and thresholds of segments of the samples; empty if nothing was transformed."""
-        found = self._found
+        found = self.found
         if isinstance(found, list):
             return found
         rows = self.samples.reshape(-1, self.samples.shape[-1])

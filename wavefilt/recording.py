@@ -322,8 +322,7 @@ def _denoised(
         for estimate in outcome.estimates:
             segments = replace(estimate.segments, rows=np.array(traces)[estimate.segments.rows])
             estimates.append(replace(estimate, segments=segments))
-    _, first = outcomes[0]
-    return Outcome(samples, first.options, first.backend, first.level, estimates)
+    return replace(outcomes[0][1], samples=samples, found=estimates)
 
 
 def _varies(trace: Array) -> bool:
