@@ -459,6 +459,11 @@ class Options:
         return self.spins == 1 and not isinstance(self.sigma, tuple)
 
     @cached_property
+    def unblended(self) -> Options:
+        """These options without `blend`; the same object at every call, by which backends find what they keep."""
+        return replace(self, blend=0.0) if self.blend else self
+
+    @cached_property
     def trend(self) -> Detrend | None:
         """The trend that is removed before the transform and added again after it, given or needed by the rule."""
         return self.detrend or ("mean" if self.shrinks_approximation else None)
@@ -535,6 +540,16 @@ class Options:
         Raises ValueError if the level asked for is above the maximum for this length and filter, or if thresholds
         are given for another number of levels.
         """
+        if shape not in self._levels:
+            self._levels[shape] = self._level_for(shape)
+        return self._levels[shape]
+
+    @cached_property
+    def _levels(self) -> dict[tuple[int, ...], int]:
+        """The levels for the shapes seen: to check one takes as long as the rest of the way to the backend."""
+        return {}
+
+    def _level_for(self, shape: tuple[int, ...]) -> int:
         deepest, samples = self.deepest(*shape), min(shape)
         level = self.transform.usual_level(shape, self.filters) if self.level is None else int(self.level)
         if self.level is None and self.transform.has_levels:
