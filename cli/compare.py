@@ -44,7 +44,7 @@ SOURCE = click.Argument(["source"], type=INPUT, metavar="FILE")
     "compare",
     SOURCE,
     *COMPARISON,
-    *(option for option in chosen(METHOD) if option.name not in ("rule", "transform")),
+    *(option for option in chosen(METHOD) if option.name not in ("rule", "transform", "preset")),
     *chosen(NOISE, "overwrite", "backend", LAYOUT, "as_json"),
     example="wavefilt compare seismic.dat --rule bayes --rule js --plot rules.png",
 )

@@ -326,11 +326,11 @@ class Recording(io.Contents):
             raise ValueError(f"{noisy.source} and {self.source or 'this recording'} have different traces")
         before, after = (one.traces if isinstance(one.traces, np.ndarray) else one.rows() for one in (noisy, self))
         outcome = self.outcome
-        options = None if outcome is None else outcome.method
+        options = None if outcome is None else outcome.options
 
         def again(rows: Array) -> Array:
             assert outcome is not None
-            return run(rows.astype(outcome.samples.dtype), outcome.method, outcome.backend).samples
+            return run(rows.astype(outcome.samples.dtype), outcome.options, outcome.backend).samples
 
         # sections and some transforms take no noise window, and their results are tested with it nevertheless
         window = self.noise.common if self.noise else None
@@ -475,7 +475,7 @@ def _denoised(
         for estimate in outcome.estimates:
             segments = replace(estimate.segments, rows=np.array(traces)[estimate.segments.rows])
             estimates.append(replace(estimate, segments=segments))
-    return replace(outcomes[0][1], samples=samples, estimates=estimates)
+    return replace(outcomes[0][1], samples=samples, found=estimates)
 
 
 def _varies(trace: Array) -> bool:

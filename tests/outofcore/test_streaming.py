@@ -149,7 +149,7 @@ def test_many_traces_go_in_batches(tmp_path, backend, options):
 
 
 NOT_CHUNKED = [{"rule": rule} for rule in ("sure", "hybrid", "blockjs")] + [{"rule": "sure", "scope": "record"}]
-NOT_CHUNKED += [{"transform": "wp"}, {"spins": 4}, {"sigma": ("window", 0, 99)}, {"sigma": ("intervals", "find")}]
+NOT_CHUNKED += [{"transform": "wp"}, {"spins": 4}, {"sigma": ("window", 0, 99)}, {"sigma": ("intervals", [100])}]
 
 
 @pytest.mark.parametrize("options", NOT_CHUNKED, ids=str)

@@ -20,7 +20,7 @@ from wavefilt.arrays import Array, Floats
 from wavefilt.backends import Backend, registry
 from wavefilt.containers import Container, traces_of
 from wavefilt.noise import for_ranking
-from wavefilt.options import Common, NoiseForm, Options, check_names
+from wavefilt.options import Common, NoiseForm, Options, check_names, completed
 from wavefilt.recording import Recording, supports
 from wavefilt.thresholding.rules import RULES
 from wavefilt.wavelets.filters import WaveletLike
@@ -284,6 +284,8 @@ def compare(
         rules = [rule] if isinstance(rule, str) or not isinstance(rule, Sequence) else rule
         transforms = [transform] if isinstance(transform, str) else transform
         methods = search.rules(transforms, list(RULES) if rule is None else rules)
+        if rule is None and set(given) <= {"sigma"}:
+            methods = [*search.presets(), *methods]
     search.attempt(methods, progress)
     return search.result()
 
@@ -338,7 +340,7 @@ def tune(
     end = time.monotonic() + seconds
     search = _Search(x, {} if sigma is None else {"sigma": sigma}, axis, axes, backend, seed, MOST // 4)
     search.strict = False
-    search.attempt(search.rules(["dwt"], list(RULES)), progress)
+    search.attempt([*search.presets(), *search.rules(["dwt"], list(RULES))], progress)
     search.end = end
     for option, values in GRID.items():
         best = [search.tried[name].own for name in search.ranked()[:KEPT]]
@@ -399,6 +401,11 @@ class _Search:
         if self.taken.ndim == 2 and rules == list(RULES):
             found += [{"transform": transform} for transform in ("fk", "dtcwt") if transform not in transforms]
         return found
+
+    def presets(self) -> list[dict[str, Any]]:
+        """Return the recipe and the preset "strong" for traces; "gentle" and "section" are among the rules."""
+        data = {**self.whole.recipe, "seismic": True}
+        return [] if self.taken.ndim == 2 else [completed({}, preset, **data) for preset in (None, "strong")]
 
     def attempt(self, methods: Sequence[Mapping[str, Any]], progress: Progress) -> bool:
         """Try methods until the time limit, and return whether all were tried.
@@ -498,9 +505,10 @@ class _Search:
             verdict = verdicts[len(trials)] if len(trials) < len(verdicts) else "untested"
             behind, error = one.errors - best, _standard_error(one.errors)
             risk = max(float(one.errors.mean()), error, 1e-12)
-            gain = -10 * math.log10(risk), 10 / math.log(10) * error / risk, behind.mean() <= _standard_error(behind)
+            gain = -10 * math.log10(risk), 10 / math.log(10) * error / risk
+            tied = bool(behind.mean() <= _standard_error(behind))
             share = float(np.nansum(np.square(self.x - one.denoised, dtype=np.float64)) / energy)
-            trials.append(Trial(one.options, name, *gain, share, factor * one.seconds, verdict))
+            trials.append(Trial(one.options, name, *gain, tied, share, factor * one.seconds, verdict))
         live = np.flatnonzero(self.variance)
         ratios = np.nanvar(self.x[live], axis=1) / self.variance[live]
         clock = replace(self.whole.recording.clock(0), interval=self.whole.interval)

@@ -40,8 +40,6 @@ WEAKER, MOST, FEWEST, UNSTEADY, CHANGES = (0.05, 0.35), 3.0, 20, 0.7, 128
 trace, the largest result; and the samples over which the power of simulated noise changes."""
 TAIL = 0.1
 """Share of the largest simulated values that is continued by an exponential law."""
-LATERAL, LAG = 64, 8
-"""Samples of a window that is correlated with the next trace, and the largest shift in either direction."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +65,6 @@ class Effect:
         The part of ``total`` that depends on the noise: the reduction of the error if there is no signal.
     noise : ndarray
         Power (traces, octaves) of the noise in squares of ``unit``; white noise of variance 1 has 1 in every octave.
-    lateral : tuple of ndarray
-        Correlations of the residual with that of the next trace, and the same for simulated noise.
     """
 
     model: NoiseModel
@@ -79,7 +75,6 @@ class Effect:
     total: float
     expected: float
     noise: Floats
-    lateral: tuple[Floats, Floats]
 
     @cached_property
     def significant(self) -> Mask:
@@ -135,7 +130,7 @@ def find(
     cell = max(CELL, 1 << max(0, (x.shape[1] - 1) // CELLS).bit_length())
     residual = x - y
     x = np.where(np.isfinite(residual), without_flat_parts(x), np.nan)
-    cells, lateral = Cells.of(x, residual, cell), coherence(residual)
+    cells = Cells.of(x, residual, cell)
 
     def residual_of(rows: Floats, traces: Array) -> Floats:
         return rows if denoise is None else rows - denoise(unit * rows, traces) / unit
@@ -146,17 +141,14 @@ def find(
         ratio, change = cells.statistics(noise)
         if x.shape[1] < SHORTEST:
             ratio, change = (np.full_like(values, np.nan) for values in (ratio, change))
-        null, lateral_null = np.empty(0), np.empty(0)
+        null = np.empty(0)
         if np.isfinite(ratio).any():
-            simulations = _simulations(x, model, seed, _unsteadiness(cells, noise, cell))
-            null, lateral_null = _of_noise(simulations, model, residual_of, cell)
+            null = _of_noise(_simulations(x, model, seed, _unsteadiness(cells, noise, cell)), model, residual_of, cell)
         share = widths(noise.shape[1])
         weight = cells.weight / max(float(np.sum(cells.weight.sum(axis=1) * (noise @ share))), 1e-300)
         removed = float(np.sum(weight * (cells.residual @ share)))
         total = float(np.sum(weight * cells.growth(noise)))
-        correlations = (lateral if null.size else np.empty((0, 0)), lateral_null)
-        numbers = change, p_values(ratio, null), total, removed - total
-        effects.append(Effect(model, cell, unit, *numbers, noise, correlations))
+        effects.append(Effect(model, cell, unit, change, p_values(ratio, null), total, removed - total, noise))
     return tuple(effects)
 
 
@@ -226,25 +218,6 @@ def _pairs(values: Floats) -> Floats:
     return values if values.shape[1] == 1 else values[:, 1:] + values[:, :-1]
 
 
-def coherence(rows: Floats) -> Floats:
-    """Return the largest correlation, by magnitude, of each window with the next trace, shape (traces - 1, windows).
-
-    NaN where a window has gaps or is constant.
-    """
-    count = rows.shape[1] // LATERAL
-
-    def windows(values: Floats, shift: int) -> Floats:
-        cut = np.roll(values, shift, axis=1)[:, : count * LATERAL].reshape(len(values), count, LATERAL)
-        cut = cut - cut.mean(axis=2, keepdims=True)
-        norm = np.sqrt(np.einsum("ijk,ijk->ij", cut, cut))[..., None]
-        return np.divide(cut, norm, out=np.full_like(cut, np.nan), where=norm > 0)
-
-    first, best = windows(rows[:-1], 0), np.full((max(len(rows) - 1, 0), count), -np.inf)
-    for lag in range(-LAG, LAG + 1):
-        best = np.maximum(best, np.abs(np.einsum("ijk,ijk->ij", first, windows(rows[1:], lag))))
-    return best
-
-
 # ---- simulated noise
 
 
@@ -282,15 +255,14 @@ def _simulations(noisy: Floats, model: NoiseModel, seed: int, unsteadiness: floa
 
 def _of_noise(
     simulations: Iterator[tuple[Floats, Array]], model: NoiseModel, residual_of: Denoise, cell: int
-) -> tuple[Floats, Floats]:
-    """Return the first one of `Cells.statistics` and the coherence for simulated noise, whose power is estimated."""
+) -> Floats:
+    """Return the first one of `Cells.statistics` for simulated noise, whose power is estimated anew."""
     noisy, residuals, noise = [], [], []
     for x, rows in simulations:
         noisy.append(x)
         residuals.append(residual_of(x, rows))
         noise.append(model.again(x, rows).octaves)
-    ratios, _ = Cells.of(np.concatenate(noisy), np.concatenate(residuals), cell).statistics(np.concatenate(noise))
-    return ratios, np.concatenate([coherence(residual) for residual in residuals])
+    return Cells.of(np.concatenate(noisy), np.concatenate(residuals), cell).statistics(np.concatenate(noise))[0]
 
 
 # ---- significance

@@ -15,10 +15,11 @@ from numpy.typing import ArrayLike
 from wavefilt._version import __version__
 from wavefilt.arrays import Array, Counts, Floats, Mask, constant, take
 from wavefilt.options import Clock, Noise, NoiseForm, Options, to_call, to_give
+from wavefilt.quality import arrival_shift
 from wavefilt.report import Facts
 
-from . import harm, picking
-from .harm import LATERAL, Effect, Verdict
+from . import harm
+from .harm import Effect, Verdict
 
 Finding = Literal["harmful", "undecided", "harmless", "untested", "signal", "none"]
 """The verdicts on a result, and those on the other questions."""
@@ -36,6 +37,12 @@ WINDOW_VALUES = 20
 """Correlations inside the noise window that a comparison with them needs."""
 SHORTEST = 32
 """Samples of a declared noise window below which the noise counts as not declared."""
+LATERAL, LAG = 64, 8
+"""Samples of a window that is correlated with the next trace, and the largest shift in either direction."""
+TRIGGER, FLOOR = 6.0, 0.1
+"""STA/LTA of a first break, and the variance over that of the noise that is added to both averages."""
+FEWEST, CONFIDENCE = 8, 0.99
+"""First breaks that a test of their shift needs, and the confidence of the interval of its median."""
 UNLIKE = 2.0
 """Ratio of the powers of two noise models in an octave on which a verdict may depend."""
 
@@ -64,13 +71,13 @@ QUESTIONS = {
     "lateral": Question(
         "Is the residual coherent from trace to trace?",
         f"Coherent where a window of the residual correlates with the next trace more than in the noise window, at a "
-        f"false discovery rate of {harm.RATE:.0%}; without a noise window, more than in simulated noise.",
+        f"false discovery rate of {harm.RATE:.0%}.",
         ("coherent", "not coherent"),
     ),
     "breaks": Question(
         "Did first breaks move?",
-        f"Moved if the median shift is at least one sample and its {picking.CONFIDENCE:.0%} confidence interval "
-        f"excludes 0; did not move if the interval lies within one sample. Needs {picking.FEWEST} first breaks.",
+        f"Moved if the median shift is at least one sample and its {CONFIDENCE:.0%} confidence interval excludes 0; "
+        f"did not move if the interval lies within one sample. Needs {FEWEST} first breaks.",
         ("moved", "did not move"),
     ),
 }
@@ -112,8 +119,8 @@ class TrustReport:
         Traces in float64 with NaN in gaps.
     effects : tuple of wavefilt.advice.harm.Effect
         The effect of denoising under each of the noise models that have to agree, the most plausible one first.
-    first_breaks : ndarray
-        First break of each trace before and after in samples, shape (traces, 2); NaN where none was found.
+    shifts : ndarray
+        Shift of the first break of each trace in samples; NaN where none was found.
     traces : ndarray
         The numbers of the traces in the array that was given.
     interval : float or None
@@ -135,7 +142,7 @@ class TrustReport:
     noisy: Floats
     denoised: Floats
     effects: tuple[Effect, ...]
-    first_breaks: Floats
+    shifts: Floats
     traces: Counts
     interval: float | None = None
     delay: float = 0.0
@@ -192,12 +199,12 @@ class TrustReport:
         if self.verdict == "harmful":
             told.append(f"{self.harmed.sum()} windows made worse")
         if breaks.verdict == "signal":
-            told.append(f"first breaks moved by {self._time(float(np.median(self._shifts)), '+')}")
+            told.append(f"first breaks moved by {self._time(float(np.nanmedian(self.shifts)), '+')}")
         return f"trust: {WORDS[self.verdict]}; {'; '.join(told)}"
 
     def facts(self) -> Facts:
         """Return verdicts and numbers, ready for JSON."""
-        known = self.effect.change[np.isfinite(self.effect.change)]
+        known, shifts = (values[np.isfinite(values)] for values in (self.effect.change, self.shifts))
         return {
             "verdict": self.verdict,
             "gain_db": self.gain_db if np.isfinite(self.gain_db) else None,
@@ -205,8 +212,8 @@ class TrustReport:
             "windows": self.effect.tested,
             "windows_with_signal": int(self.effect.significant.sum()),
             "windows_harmed": int(self.harmed.sum()),
-            "first_breaks": int(self._shifts.size),
-            "first_break_shift": float(np.median(self._shifts)) if self._shifts.size else None,
+            "first_breaks": int(shifts.size),
+            "first_break_shift": float(np.median(shifts)) if shifts.size else None,
             "answers": {answer.name: answer.verdict for answer in self.answers},
             "noise": [{"kind": kind, "source": source} for kind, source in self._noise()],
             "call": self.call,
@@ -258,7 +265,7 @@ class TrustReport:
     def _time(self, samples: float, sign: str = "") -> str:
         """Return a duration, given in samples, in words."""
         if self.interval is None:
-            return f"{samples:{sign}g} samples"
+            return f"{round(samples, 1):{sign}g} samples"
         return f"{samples * self.interval:{sign}.4g} s"
 
     def _gains(self) -> str:
@@ -309,35 +316,82 @@ class TrustReport:
         return Answer("windows", "undecided", f"{told}. It depends on the noise: {', '.join(by_model)}.")
 
     def _lateral(self) -> Answer:
-        values, null = self.effect.lateral
+        values = coherence(self.residual / self.effect.unit)
         if not np.isfinite(values).any():
             return Answer("lateral", "untested", "Needs two traces without gaps.")
         inside = np.zeros(values.shape[1], bool)
-        for window in [each.model.window for each in self.effects if each.model.window][:1]:
+        for window in [effect.model.window for effect in self.effects if effect.model.window][:1]:
             inside[-(-window[0] // LATERAL) : window[1] // LATERAL] = True
-        compared = np.isfinite(values[:, inside]).sum() >= WINDOW_VALUES and not inside.all()
-        tested, reference = (values[:, ~inside], values[:, inside]) if compared else (values, null)
-        count = int(harm.rejected(harm.p_values(tested, reference), harm.RATE).sum())
+        own, tested = values[:, inside], values[:, ~inside]
+        if np.isfinite(own).sum() < WINDOW_VALUES or not np.isfinite(tested).any():
+            told = "Without a longer noise window, signal cannot be told from noise that crosses the spread."
+            return Answer("lateral", "undecided", told)
+        count = int(harm.rejected(harm.p_values(tested, own), harm.RATE).sum())
         told = f"In {count} of {int(np.isfinite(tested).sum())} windows of neighbouring traces."
-        if count and not compared:
-            told += " Without a noise window, signal cannot be told from noise that crosses the spread."
-        return Answer("lateral", "none" if not count else "signal" if compared else "undecided", told)
-
-    @cached_property
-    def _shifts(self) -> Floats:
-        """The samples by which first breaks moved."""
-        shifts = self.first_breaks[:, 1] - self.first_breaks[:, 0]
-        return np.asarray(shifts[np.isfinite(shifts)])
+        return Answer("lateral", "signal" if count else "none", told)
 
     def _breaks(self) -> Answer:
-        shifts, found = self._shifts, picking.moved(self._shifts)
+        shifts = np.sort(self.shifts[np.isfinite(self.shifts)])
         if not shifts.size:
             return Answer("breaks", "untested", "No first break was found.")
-        told = f"Median shift of {shifts.size} first breaks: {self._time(float(np.median(shifts)), '+')}"
-        if shifts.size >= picking.FEWEST:
-            low, high = picking.median_interval(shifts)
-            told += f", between {self._time(low, '+')} and {self._time(high, '+')}"
-        return Answer("breaks", "undecided" if found is None else "signal" if found else "none", f"{told}.")
+        middle = float(np.median(shifts))
+        told = f"Median shift of {shifts.size} first breaks: {self._time(middle, '+')}"
+        if shifts.size < FEWEST:
+            return Answer("breaks", "undecided", f"{told}.")
+        from scipy.special import bdtr  # the interval of the median by order statistics, whatever the distribution
+
+        chances = bdtr(np.arange(shifts.size), shifts.size, 0.5)
+        rank = max(int(np.count_nonzero(chances <= (1 - CONFIDENCE) / 2)) - 1, 0)
+        low, high = float(shifts[rank]), float(shifts[-1 - rank])
+        told += f", between {self._time(low, '+')} and {self._time(high, '+')}."
+        if low > 0 or high < 0:
+            return Answer("breaks", "signal" if abs(middle) >= 1 else "none", told)
+        return Answer("breaks", "none" if low > -1 and high < 1 else "undecided", told)
+
+
+def coherence(rows: Floats) -> Floats:
+    """Return the largest correlation, by magnitude, of each window with the next trace, shape (traces - 1, windows).
+
+    NaN where a window has gaps or is constant.
+    """
+    count = rows.shape[1] // LATERAL
+
+    def windows(values: Floats, shift: int) -> Floats:
+        cut = np.roll(values, shift, axis=1)[:, : count * LATERAL].reshape(len(values), count, LATERAL)
+        cut = cut - cut.mean(axis=2, keepdims=True)
+        norm = np.sqrt(np.einsum("ijk,ijk->ij", cut, cut))[..., None]
+        return np.divide(cut, norm, out=np.full_like(cut, np.nan), where=norm > 0)
+
+    first, best = windows(rows[:-1], 0), np.full((max(len(rows) - 1, 0), count), -np.inf)
+    for lag in range(-LAG, LAG + 1):
+        best = np.maximum(best, np.abs(np.einsum("ijk,ijk->ij", first, windows(rows[1:], lag))))
+    return best
+
+
+def break_shifts(noisy: Floats, denoised: Floats, noise: Floats) -> Floats:
+    """Return the shift of the first break of each trace in samples; NaN where none is found.
+
+    A first break is where STA/LTA exceeds `TRIGGER`, before and after. ``noise`` is the variance of the noise of each
+    trace, 0 for a dead trace.
+    """
+    shifts, samples = np.full(len(noisy), np.nan), noisy.shape[1]
+    short, long = max(8, samples // 128), max(32, samples // 16)
+    if samples < 2 * (short + long):
+        return shifts
+
+    def ratio(x: Floats, floor: float) -> Floats:
+        total = np.concatenate([[0.0], np.cumsum((x - x.mean()) ** 2)])
+        at = np.arange(long, samples - short + 1)
+        return ((total[at + short] - total[at]) / short + floor) / ((total[at] - total[at - long]) / long + floor)
+
+    for trace in np.flatnonzero((noise > 0) & np.isfinite(noisy).all(axis=1)).tolist():
+        before, after = (ratio(rows[trace], FLOOR * noise[trace]) for rows in (noisy, denoised))
+        first = int(np.argmax(before > TRIGGER))
+        if before[first] > TRIGGER and after[first : first + long].max() > TRIGGER:
+            start = first + long - short
+            stop = min(start + 4 * short, samples)
+            shifts[trace] = arrival_shift(noisy[trace], denoised[trace], start, stop)
+    return shifts
 
 
 def call_in_python(source: str, options: Options, recipe: dict[str, Any], declared: bool, used: bool) -> str:
@@ -431,9 +485,9 @@ def report(
 
     effects = harm.find(x, y, None if denoise is None else again, sigma, seed)
     unit = effects[0].unit
-    breaks = picking.first_breaks(x / unit, y / unit, effects[0].model.variance)
+    shifts = break_shifts(x / unit, y / unit, effects[0].model.variance)
     checksum = hashlib.sha256(np.ascontiguousarray(np.ma.getdata(given[0])).tobytes()).hexdigest()
-    return TrustReport(x, y, effects, breaks, traces, interval, delay, declared, name, call, checksum, notes)
+    return TrustReport(x, y, effects, shifts, traces, interval, delay, declared, name, call, checksum, notes)
 
 
 def _sample(traces: int, samples: int, most: int) -> tuple[Counts, slice, tuple[str, ...]]:

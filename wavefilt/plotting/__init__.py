@@ -75,7 +75,6 @@ def view(
     traces = traces_of(data, interval=interval)
     if len(traces.shape) > 1:
         raise ValueError(f"{len(traces.shape) + 1} dimensions: traces (samples,) or (traces, samples) are needed")
-    two_dimensional = two_dimensional or preset == "section"
     first = denoise(traces, {"wavelet": wavelet, **options, "two_dimensional": two_dimensional}, backend, preset)
     return Viewer(first, output=None if output is None else str(output), overwrite=overwrite)
 

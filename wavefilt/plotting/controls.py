@@ -109,8 +109,9 @@ class Controls:
         self.presets = pn.widgets.RadioButtonGroup(
             label="Preset", options=names, value=preset or self.base, color="primary", variant="outline"
         )
-        section = bool(given.get("two_dimensional"))
-        self.section = pn.widgets.Checkbox(label="Section: transform traces together", value=section)
+        always = preset == "section"
+        section = bool(given.get("two_dimensional")) or always
+        self.section = pn.widgets.Checkbox(label="Section: transform traces together", value=section, disabled=always)
         for widget in (*self.selects.values(), self.section):
             widget.param.watch(lambda event: self.quiet or self.changed(), "value")
         self.presets.param.watch(lambda event: self._start_anew(), "value")
@@ -165,7 +166,7 @@ class Controls:
         for name in ("rule", "transform", "wavelet", "level", "shrink"):
             self.selects[name].value = AUTO
         self.selects["spins"].value = 1
-        self.section.value = self.presets.value == "section"
+        self.section.value = self.section.disabled = self.presets.value == "section"
         self.quiet = False
         self.changed()
 
