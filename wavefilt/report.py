@@ -137,7 +137,7 @@ def noise_energy(outcome: Outcome) -> float:
 
     Bands without an estimate, such as the approximation with most rules, count as free of noise.
     """
-    total, options = 0.0, outcome.method
+    total, options = 0.0, outcome.options
     for estimate in outcome.estimates:
         level, details = estimate.analysis.level, len(estimate.sigma)
         gains, counts = noise_gains(options.bands(level), False), estimate.counts[:, None]
