@@ -31,7 +31,7 @@ def denoise(
     mode: Mode = "symmetric",
     rule: Rule | RuleName | Callable[..., Floats] | float | Sequence[float] | None = None,
     shrink: Shrink | Estimator | Callable[[Array, Array], Array] | None = None,
-    sigma: NoiseForm = "level",
+    sigma: NoiseForm | None = "level",
     scope: Scope = "trace",
     keep: int = 0,
     transform: Transform | TransformName = "dwt",

@@ -498,5 +498,4 @@ class Energy:
 def _of_means(totals: Array) -> Floats:
     """Return the energies of the means of residual and samples, by the sums of samples and denoised ones of a trace."""
     before, after, count = totals
-    energies: Floats = np.abs(np.array([before - after, before])) ** 2 / max(count.real, 1)
-    return energies
+    return np.asarray(np.abs(np.array([before - after, before])) ** 2 / max(count.real, 1))

@@ -238,14 +238,14 @@ class Clock:
             raise ValueError(f"{window} is shorter than {FEWEST} samples, {FEWEST * self.interval:g} s")
         return ("window", first, last)
 
-    def in_samples(self, sigma: NoiseForm) -> NoiseForm:
-        """Return the option ``sigma`` with samples in place of seconds, times and picks.
+    def in_samples(self, sigma: NoiseForm | None) -> NoiseForm:
+        """Return the option ``sigma`` with samples in place of seconds, times and picks; None is "level".
 
         Words, numbers, and a window between whole numbers, which are samples, are returned unchanged. Raises ValueError
         for a form that does not exist, and for what the clock cannot convert.
         """
         if not isinstance(sigma, tuple) or not sigma:
-            return sigma
+            return "level" if sigma is None else sigma
         form, values = _form(sigma)
         if form == "window":
             return sigma if all(map(is_number, values)) else self.window(*map(self.seconds, values))

@@ -85,7 +85,7 @@ class Result:
 
     def used(self) -> dict[str, Any]:
         """Return the values of the options that have defaults of several origins."""
-        method, level = self.outcome.method, self.outcome.level
+        method, level = self.outcome.options, self.outcome.level
         rule = method.rule.option
         return {
             "rule": rule if isinstance(rule, str) else "thresholds",
