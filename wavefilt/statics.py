@@ -9,10 +9,12 @@ The shift of a trace maximises its correlation with the pilot, and the factor is
 relative to their running medians over `NEIGHBOURS` traces, because smooth changes along a section are structure, not
 statics. `ROUNDS` rounds remove what was found and repeat the search.
 
-Statics are kept only if they scatter from trace to trace: the robust standard deviation of differences between
-neighbours, over √2, must be at least `LEAST_SHIFT` samples (or `LEAST_FACTOR` of factors) and `TIMES_ERROR` times the
-standard error that the noise causes. Artefacts of curved events are smooth and fail, with 24 traces as well; Stein's
-estimate of the risk, which was tried instead, accepts them in pink noise.
+Statics are kept only if two tests are passed, by the shifts or by the factors. They scatter from trace to trace: the
+robust standard deviation of differences between neighbours, over √2, is at least `LEAST_SHIFT` samples (or
+`LEAST_FACTOR`), and `TIMES_ERROR` times the standard error that the noise causes. And they are constant along a trace:
+those found in the first round in the first and the second half of the energy of each pilot agree, their differences
+between neighbours have a correlation of at least `AGREEMENT`. It is 0.5 to 1 for statics in noise, and -0.7 to 0.2 for
+artefacts of curved or crossing events, in synthetic and in recorded gathers.
 
 To remove and restore statics exactly, sections are continued beyond both ends by a cross-fade of their reflections, to
 an odd length, and shifted by the phases of their spectrum. Without a Nyquist frequency, a shift and its inverse cancel
@@ -53,7 +55,7 @@ STRONGEST, SIGNIFICANT = 4, 10.0
 SHARE = 0.3
 """The quantile of magnitudes from which the noise is estimated."""
 NEIGHBOURS = 31
-LEAST_SHIFT, LEAST_FACTOR, TIMES_ERROR = 0.5, 0.15, 4.0
+LEAST_SHIFT, LEAST_FACTOR, TIMES_ERROR, AGREEMENT = 0.5, 0.15, 4.0, 0.4
 MARGIN = 32
 """Smallest number of samples that a section is continued by, at both ends together."""
 
@@ -127,7 +129,7 @@ def denoise_without(sections: Array, options: Options, run: Callable[[Array, Opt
     """Call ``run`` for sections without their statics, and put these back; gaps are returned as they are."""
     statics, others = find(sections), replace(options, statics=False)
     if not statics.found:
-        return replace(run(sections, others), method=options, statics=statics)
+        return replace(run(sections, others), options=options, statics=statics)
     samples, gaps = sections.shape[-1], np.isnan(sections)
     whole = statics.removed(filled(sections, ~gaps)[0] if gaps.any() else sections)
     longer = np.where(statics.rolled(gaps), np.nan, whole) if gaps.any() else whole
@@ -136,7 +138,7 @@ def denoise_without(sections: Array, options: Options, run: Callable[[Array, Opt
         others = replace(others, sigma=("window", start, stop))
     outcome = run(longer, others)
     y = statics.restored(np.where(np.isnan(outcome.samples), whole, outcome.samples), samples)
-    return replace(outcome, samples=np.where(gaps, sections, y), method=options, statics=statics)
+    return replace(outcome, samples=np.where(gaps, sections, y), options=options, statics=statics)
 
 
 @lru_cache(maxsize=32)
@@ -182,16 +184,27 @@ def _of_section(x: Array, live: Mask) -> tuple[Floats, Floats]:
     shifts, factors = np.zeros(count), np.ones(count)
     for turn in range(ROUNDS):
         aligned = _turned(shifts, samples, np.float32) * spectrum / factors[:, None].astype(np.float32)
-        pilot, noise = _pilot(fft.irfft(aligned, samples))
-        pilot = fft.rfft(pilot)
-        both = aligned * pilot.conj()
-        energy = np.square(np.abs(pilot)).sum(axis=1)
-        known = live & (energy > 0)
+        samples_of_pilot, noise = _pilot(fft.irfft(aligned, samples))
+        pilot = fft.rfft(samples_of_pilot)
+
+        def compared(spectrum: Array, aligned: Array = aligned) -> tuple[Floats, Floats]:
+            """Return the shifts and factors of the traces against a pilot; 0 and 1 where it is silent."""
+            both, energy = aligned * spectrum.conj(), np.square(np.abs(spectrum)).sum(axis=1)
+            known = live & (energy > 0)
+            scaled = np.divide(both.real.sum(axis=1), energy, out=np.ones(count), where=known)
+            return np.where(known, _peak((both @ waves).real, lags), 0), np.clip(scaled, *FACTORS)
+
+        if turn == 0:
+            early = np.cumsum(np.square(samples_of_pilot), axis=1)
+            early = early < early[:, -1:] / 2
+            parts = [compared(fft.rfft(samples_of_pilot * part)) for part in (early, ~early)]
+            agreed = np.array([_agreement(first[live], second[live]) for first, second in zip(*parts, strict=True)])
+            if not (agreed >= AGREEMENT).any():
+                return np.zeros(count), np.ones(count)
         step = STEP if turn < ROUNDS - 1 else 1.0
-        moved = shifts + step * np.where(known, _peak((both @ waves).real, lags), 0)
-        shifts = np.clip(_residual(moved, live), -MOST, MOST)
-        scaled = np.divide(both.real.sum(axis=1), energy, out=np.ones(count), where=known)
-        logs = _residual(np.log(factors * np.clip(scaled, *FACTORS)), live)
+        later, louder = compared(pilot)
+        shifts = np.clip(_residual(shifts + step * later, live), -MOST, MOST)
+        logs = _residual(np.log(factors * louder), live)
         factors = np.clip(np.exp(logs), *FACTORS)
     density = np.interp(frequency, np.linspace(0, 0.5, len(noise)), 4 * samples * noise)
     relative = np.square(np.abs(pilot)) / np.maximum(density, 1e-6 * density.max() + 1e-300)
@@ -199,7 +212,7 @@ def _of_section(x: Array, live: Mask) -> tuple[Floats, Floats]:
     errors = 1 / np.sqrt(2 * np.maximum(np.median(information, axis=1), 1e-300))
     spreads = [_scatter(shifts[live]), _scatter(factors[live])]
     limits = np.maximum((LEAST_SHIFT, LEAST_FACTOR), TIMES_ERROR * errors)
-    if not (spreads >= limits).any():
+    if not ((spreads >= limits) & (agreed >= AGREEMENT)).any():
         return np.zeros(count), np.ones(count)
     return shifts, factors
 
@@ -235,6 +248,12 @@ def _residual(values: Floats, live: Mask) -> Floats:
     found = np.zeros(len(values))
     found[live] = own - median_filter(own, min(NEIGHBOURS, len(own) - 1 | 1), mode="nearest")
     return found
+
+
+def _agreement(first: Floats, second: Floats) -> float:
+    """Return the correlation of the differences between neighbours; 0 if there are none."""
+    a, b = np.diff(first), np.diff(second)
+    return float(a @ b / max(np.linalg.norm(a) * np.linalg.norm(b), 1e-300))
 
 
 def _scatter(values: Floats) -> float:

@@ -86,7 +86,7 @@ def test_the_outcome_has_the_statics_and_a_batch_is_as_single_sections(ragged, r
     assert outcome.statics.shifts.shape == outcome.statics.factors.shape == (2, 64)
     assert outcome.statics.shifts[0].std() > 1
     assert not outcome.statics.shifts[1].any()
-    assert "statics=True" in outcome.method.history(outcome.level)
+    assert "statics=True" in outcome.options.history(outcome.level)
     assert_allclose(wavefilt.denoise(x[0], **OPTIONS), outcome.samples[0], atol=1e-12)
 
 
