@@ -494,7 +494,7 @@ class _Search:
 
     def _with_wavelet(self, name: str, given: Mapping[str, Any]) -> str:
         """Return the name of a method with the wavelet that a section of few traces has instead of a longer one."""
-        options = Options(**given, ndim=self._ndim)
+        options = Options(**{**given, "sigma": "level"}, ndim=self._ndim)  # its seconds do not matter here
         used = options.fitting(*self.taken.rows.shape[1:]).filters.name
         return name if used == options.filters.name else f"{name}, {used}"
 
