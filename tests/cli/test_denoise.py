@@ -124,7 +124,7 @@ def test_json_of_odd_samples_is_json(here, capsys, command, name):
     assert facts["samples"] == samples.shape[1]
 
 
-UNCHANGED = ["seismic.dat --two-dimensional", "seismic.dat -l 0", "seismic.dat -l 0 --dry-run", "short.npy"]
+UNCHANGED = ["seismic.dat --two-dimensional -w db8", "seismic.dat -l 0", "seismic.dat -l 0 --dry-run", "short.npy"]
 
 
 @pytest.mark.parametrize("line", [*UNCHANGED, "short.npy --max-memory 1GiB"])
