@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import re
 import shlex
@@ -82,6 +83,9 @@ class Group(click.Group):
 @click.version_option(__version__, prog_name="wavefilt")
 def group() -> None:
     """Wavelet denoising of seismic and other sampled data."""
+    if sys.stderr is not None and sys.stderr.isatty():  # "compiling kernels", over a bar
+        logging.basicConfig(format="\r%(message)-79s")
+        logging.getLogger("wavefilt").setLevel(logging.INFO)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:

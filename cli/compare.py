@@ -32,7 +32,7 @@ from .options import (
     layout_of,
     noise_of,
 )
-from .progress import stage, steps
+from .progress import steps
 
 if TYPE_CHECKING:
     from wavefilt.advice import Comparison
@@ -71,7 +71,7 @@ def compare(source: str, rules: tuple[Any, ...], transforms: tuple[str, ...], pl
     from wavefilt.advice import compare
 
     with run_errors(source):
-        recording = _recording(source, layout, parsed)
+        recording = read(source, layout, parsed["format"])
         axes = (0, 1) if parsed["two_dimensional"] else None
         given = {"rule": rules or None, "transform": transforms, **common}
         found = compare(recording, **given, axes=axes, backend=parsed["backend"], progress=steps)
@@ -97,7 +97,7 @@ def tune(source: str, seconds: float, as_json: bool, **parsed: Any) -> None:
     from wavefilt.advice import tune
 
     with run_errors(source):
-        recording = _recording(source, layout, parsed)
+        recording = read(source, layout, parsed["format"])
         axes = (0, 1) if parsed["two_dimensional"] else None
         sigma, backend = common.get("sigma"), parsed["backend"]
         found = tune(recording, seconds=seconds, sigma=sigma, axes=axes, backend=backend, progress=steps)
@@ -112,11 +112,6 @@ def _common(parsed: dict[str, Any]) -> tuple[dict[str, Any], Layout]:
         common = {name: value for name, value in given.items() if value not in (None, DEFAULTS[name])}
         noise = noise_of(parsed, Options(sigma=parsed["sigma"], ndim=2 if parsed["two_dimensional"] else 1))
         return common | ({} if noise is None else {"sigma": noise}), layout_of(parsed)
-
-
-def _recording(source: str, layout: Layout, parsed: dict[str, Any]) -> Recording:
-    with stage(f"reading {source}"):
-        return read(source, layout, parsed["format"])
 
 
 def _show(recording: Recording, found: Comparison, parsed: dict[str, Any]) -> None:

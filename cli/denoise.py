@@ -18,7 +18,6 @@ from wavefilt.vocabulary import check
 from . import as_flags, run_errors, tell, usage_errors
 from .files import plan, read
 from .options import BATCH, COMPUTING, INPUT, IO, LAYOUT, METHOD, NOISE, PICTURES, Request, chosen, command
-from .progress import stage
 
 if TYPE_CHECKING:
     from wavefilt.advice import TrustReport
@@ -74,10 +73,8 @@ def denoise_file(source: str, target: str, request: Request) -> Facts:
     def more_memory() -> str:
         return "; use --max-memory SIZE" if streaming.needed_memory(source, request) is not None else ""
 
-    quiet = request.quiet or request.many
     with run_errors(source, more_memory=more_memory):
-        with stage(f"reading {source}", quiet):
-            before = read(source, request.layout, request.format)
+        before = read(source, request.layout, request.format)
         with usage_errors():
             if target != "-":
                 check_output(before, Path(target))
@@ -88,13 +85,11 @@ def denoise_file(source: str, target: str, request: Request) -> Facts:
         start = time.perf_counter()
         if request.dry_run:
             return _intended(before, request) | {"input": source, "output": target}
-        with stage(f"denoising {source}", quiet):
-            options, sigma = before.options(request.given, request.preset)
-            after = before.apply(options, backend(request), report=True, sigma=sigma)
-            seconds = time.perf_counter() - start
-            trust = _trust(before, after, request)
-        with stage(f"writing {target}", quiet):
-            return _written(before, after, source, target, request, trust, seconds)
+        options, sigma = before.options(request.given, request.preset)
+        after = before.apply(options, backend(request), report=True, sigma=sigma)
+        seconds = time.perf_counter() - start
+        trust = _trust(before, after, request)
+        return _written(before, after, source, target, request, trust, seconds)
 
 
 def backend(request: Request) -> str | Backend:

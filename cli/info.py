@@ -13,7 +13,6 @@ from . import Failure, run_errors, usage_errors
 from .denoise import spreads
 from .files import expanded, read
 from .options import INPUT, LAYOUT, chosen, command, layout_of
-from .progress import stage
 
 MOST = 20
 """Channels, and gaps of each, that are listed."""
@@ -38,7 +37,7 @@ def info(inputs: tuple[str, ...], as_json: bool, format: str | None, **layout: o
     paths, failures = list(expanded(inputs, results=True)), list[Failure]()
     for i, path in enumerate(paths):
         try:
-            with stage(f"reading {path}"), run_errors(path):
+            with run_errors(path):
                 from wavefilt import report
 
                 facts = report.examine(read(path, described, format)) | {"input": path}

@@ -155,9 +155,9 @@ def number_or_text(text: str) -> float | str:
         return text
 
 
-def moments(text: str) -> str | list[float | str]:
-    """Parse seconds and times separated by commas, or find."""
-    return text if text == "find" else [number_or_text(part) for part in text.split(",")]
+def moments(text: str) -> list[float | str]:
+    """Parse seconds and times separated by commas."""
+    return [number_or_text(part) for part in text.split(",")]
 
 
 def whole_or_auto(text: str) -> int | None:
@@ -258,8 +258,8 @@ TABLE = [
            help="Estimate the noise in the seconds before a pick, which is a time (UTC) or seconds from the trigger."),
     Option("--noise-running", group=NOISE, type=float, metavar="SECONDS",
            help="For noise that changes: estimate it in a moving window, much longer than the signals."),
-    Option("--noise-intervals", group=NOISE, type=Text(moments, names=["find"]), metavar="find|T[,T...]",
-           help="For noise that changes: estimate it between these times, or find the times."),
+    Option("--noise-intervals", group=NOISE, type=Text(moments), metavar="T[,T...]",
+           help="For noise that changes: estimate it between these times."),
 
     Option("--plot", brief=True, group=PICTURES, type=FILE, metavar="FILE",
            help="Draw the input, the result and the residual (png, pdf, svg)."),

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, redirect_stdout, suppress
+from contextlib import closing, redirect_stdout, suppress
 from dataclasses import replace
 from math import inf, prod
 from pathlib import Path
@@ -21,10 +20,10 @@ from . import Failure, message, read_errors, run_errors, tell
 from .denoise import Facts
 from .files import plan
 from .options import FLAGS, OPTION_NAMES, Request
-from .progress import bar, shown, stage
+from .progress import bar, shown
 
 if TYPE_CHECKING:
-    from distributed import Client, Future
+    from distributed import Future
 
     from wavefilt.backends import Backend
     from wavefilt.io.sources import Source
@@ -176,11 +175,10 @@ def denoise_volume(inputs: tuple[str, ...], request: Request, scheduler: str) ->
     context.call_on_close(lambda: logging.disable(logging.NOTSET))
     start = time.perf_counter()
     with run_errors(source):
-        with stage("loading Dask", request.quiet):
-            import wavefilt.dask
-            from wavefilt.dask import cluster, zarr_volumes
-            from wavefilt.io.zarr import opened
-            from wavefilt.options import completed
+        import wavefilt.dask
+        from wavefilt.dask import cluster, zarr_volumes
+        from wavefilt.io.zarr import opened
+        from wavefilt.options import completed
 
         with read_errors(source):
             file, layout = resolve(source, request.layout)
@@ -189,19 +187,11 @@ def denoise_volume(inputs: tuple[str, ...], request: Request, scheduler: str) ->
         chosen = completed(request.given, request.preset, seismic=False)
         options = {name: chosen[name] for name in OPTION_NAMES if name in chosen}
         array = wavefilt.dask.denoise(zarr_volumes.lazily(volume, axis), axis=axis, backend=request.backend, **options)
-        workers, watch = _started(cluster.connected(scheduler), request.quiet), _watch if shown(request.quiet) else None
+        workers, watch = cluster.connected(scheduler), _watch if shown(request.quiet) else None
         zarr_volumes.save(array, target, volume, request.overwrite, workers, watch)
     if not request.quiet:
         size = " x ".join(map(str, volume.shape))
         tell(f"{source} -> {target}  {size}  {time.perf_counter() - start:.2g} s")
-
-
-@contextmanager
-def _started(workers: AbstractContextManager[Client], quiet: bool) -> Iterator[Client]:
-    with ExitStack() as stack:
-        with stage("starting workers", quiet):
-            client = stack.enter_context(workers)
-        yield client
 
 
 def _watch(future: Future[None]) -> None:

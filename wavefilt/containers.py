@@ -195,7 +195,8 @@ def of_recording(
     rows = recording.rows() if len(recording.traces) else np.empty((0, 0))
     name = f"wavefilt.read({recording.source!r})" if recording.source else "recording"
     words = ("", "two_dimensional=True")
-    call = {"function": f"{name}.denoise", "samples": f"{name}.samples", "words": words, "has_recipe": True} | call
+    own: dict[str, Any] = {"function": f"{name}.denoise", "samples": f"{name}.samples", "words": words}
+    call = {**own, "has_recipe": True, **call}
     if axes is not None:
         rows, sigmas = rows[None], sigmas[:1]
     return Container(rows, recording, tuple(sigmas), (len(recording.traces),), **call)
@@ -256,7 +257,7 @@ def _of_coordinates(x: Any, kind: str, sigma: NoiseForm | None, axis: int, axes:
     return _of_array(
         samples,
         along,
-        None if sigma is None else clock.in_samples(sigma),
+        clock.in_samples(sigma),
         clock.interval,
         kind.partition(".")[0],
         str(getattr(x, "name", "") or ""),

@@ -22,7 +22,7 @@ import numpy as np
 
 from wavefilt import arrays, engine, memory, threads
 from wavefilt.api import run
-from wavefilt.arrays import Array, DType, Floats, Mask
+from wavefilt.arrays import Array, Floats, Mask
 from wavefilt.backends.interface import Backend, DeviceBackend
 from wavefilt.chunks import Chunk, runs
 from wavefilt.errors import SQUARES_OVERFLOW, NonFiniteSample
@@ -160,7 +160,7 @@ def stream(
     plan = memory.plan(source.shape, dtype, options, limit, backend, source.neighbours, source.overhead)
     with source.create(target, overwrite=overwrite) as out:
         with ThreadPoolExecutor(1, "wavefilt-read") as reading, ThreadPoolExecutor(1, "wavefilt-write") as writing:
-            work = _Run(source, options, plan, dtype, progress, reading, Behind(out, writing))
+            work = FileRows(source, Behind(out, writing), reading, options, plan, progress)
             if plan.together:
                 work.denoise_whole_traces()
             elif plan.device is not None:
@@ -182,51 +182,53 @@ def stream(
         sigma_range=sigma_range,
         thresholds_range=thresholds_range,
         residual_energy=work.energy.share,
-        passes=work.taken / math.prod(source.shape),
+        passes=work.samples_read / math.prod(source.shape),
         seconds=time.perf_counter() - start,
     )
 
 
-class _Run:
-    """One run: the source read ahead, the target written behind, progress, energies, noise and thresholds."""
+class FileRows(engine.Rows):
+    """Rows in a file, which are read ahead, and the file for the result, which is written behind."""
 
     def __init__(
         self,
         source: Source,
+        behind: Behind,
+        reading: ThreadPoolExecutor,
         options: Options,
         plan: Plan,
-        dtype: DType,
         progress: Progress | None,
-        reading: ThreadPoolExecutor,
-        behind: Behind,
     ) -> None:
-        self.source, self.options, self.plan, self.dtype = source, options, plan, dtype
+        super().__init__(np.empty((0, 0), arrays.compute_dtype(source.dtype)), np.empty((0, 0)), plan.backend)
+        self.source, self.options, self.plan, self.shape = source, options, plan, source.shape
         self.ahead, self.behind = Ahead(source, reading, [self.buffer() for _ in range(2)], self._read), behind
         self.energy, self._progress = Energy(plan.backend.summation), progress
-        self.noisy = self.taken = self._done = 0
+        self.noisy = self.samples_read = self._done = 0
         self._measured: list[tuple[Floats, Floats]] = []  # noise and thresholds (levels, traces) of batches of traces
+        self._seen: set[tuple[int, int]] = set()
+        self._taken = self.x
 
     def buffer(self) -> Array:
         """Return memory for the largest part."""
         if self.plan.device is not None:
-            return self.plan.device.host_buffer(self.plan.buffer, self.dtype)
-        return np.empty(self.plan.buffer, self.dtype)
+            return self.plan.device.host_buffer(self.plan.buffer, self.x.dtype)
+        return np.empty(self.plan.buffer, self.x.dtype)
 
     def _read(self, samples: int) -> None:
         """Count samples that were read."""
-        self.taken += samples
+        self.samples_read += samples
         self.passed(samples)
 
     def passed(self, samples: int) -> None:
         """Report progress by this number of samples."""
         self._done += samples * self.source.dtype.itemsize
         if self._progress is not None:
-            size = math.prod(self.source.shape) * self.source.dtype.itemsize
+            size = math.prod(self.shape) * self.source.dtype.itemsize
             self._progress(self._done, size * max(self.plan.passes, math.ceil(self._done / size)))
 
     def denoise_whole_traces(self) -> None:
         """Denoise batches of whole traces."""
-        rows, samples = self.source.shape
+        rows, samples = self.shape
         each, step = self.plan.together, -(-rows // REPORTED)
         batches = [slice(a, min(a + each, rows)) for a in range(0, rows, each)]
         self.ahead.expect([[(batch, 0, samples)] for batch in batches])
@@ -247,12 +249,12 @@ class _Run:
 
     def denoise_chunks(self) -> None:
         """Denoise traces, or a record, that do not fit."""
-        rows, level = FileRows(self), self.plan.level
+        level = self.plan.level
         if level == 0:
-            for row in range(self.source.shape[0]):
-                rows.leave(row, written=False)
+            for row in range(self.shape[0]):
+                self.leave(row, written=False)
             return
-        measured = engine.denoise_chunks(rows, self.options, level, self.plan.chunk)
+        measured = engine.denoise_chunks(self, self.options, level, self.plan.chunk)
         if measured is None:
             raise ValueError(SQUARES_OVERFLOW)
         details = len(self.options.transform.bands(level))  # without the approximation
@@ -263,7 +265,7 @@ class _Run:
 
         Raises ValueError for a sample that is not finite, and if the device has too little memory.
         """
-        (rows, samples), level, size = self.source.shape, self.plan.level, self.plan.buffer
+        (rows, samples), level, size = self.shape, self.plan.level, self.plan.buffer
         record = self.options.scope == "record"
         dead = np.array([record and engine.constant_row(partial(self.ahead.read, i), samples) for i in range(rows)])
         groups = [runs(~dead)] if record else [[range(row, row + 1)] for row in range(rows)]
@@ -272,7 +274,7 @@ class _Run:
         each = int(np.count_nonzero(~dead)) if record else 1
         x, *ys = (self.buffer() for _ in range(3))
         try:
-            resident = device.resident((each, samples), self.dtype) if each else None
+            resident = device.resident((each, samples), self.x.dtype) if each else None
             for batch in batches:
                 for place, piece in _placed(batch):
                     device.send(self.ahead.take([piece]), resident, place)
@@ -293,8 +295,8 @@ class _Run:
                 self._measured.append((measured.sigma, measured.thresholds))
         except MemoryError as error:
             raise ValueError(
-                f"{spelled(each * samples * self.dtype.itemsize)} of samples and their coefficients do not fit in the "
-                f"memory of `backend={device.name!r}`: choose another backend ({error})"
+                f"{spelled(each * samples * self.itemsize)} of samples and their coefficients do not fit in the memory "
+                f"of `backend={device.name!r}`: choose another backend ({error})"
             ) from error
         for (dead_rows, _, _), same in self.copied(
             [piece for rows in runs(dead) for piece in pieces(rows, samples, size)]
@@ -350,39 +352,18 @@ class _Run:
             found = [(sigma[:0], thresholds) for sigma, thresholds in found]
         return _by_level([sigma for sigma, _ in found]), _by_level([thresholds for _, thresholds in found])
 
-
-def _noisy(sigma: Floats, thresholds: Floats) -> Mask:
-    """Return which traces have noise; where it was not measured, which have a threshold above 0."""
-    return np.asarray((sigma if sigma.any() else thresholds).any(axis=0))
-
-
-def _by_level(found: list[Floats]) -> list[Floats]:
-    depth = max(map(len, found), default=0)
-    return [np.concatenate([levels[i] for levels in found if len(levels) > i]) for i in range(depth)]
-
-
-class FileRows(engine.Rows):
-    """Rows in a file, and the file for the result."""
-
-    def __init__(self, run: _Run):
-        super().__init__(np.empty((0, 0), run.dtype), np.empty((0, 0)), run.plan.backend)
-        self.shape = run.source.shape
-        self._run = run
-        self._seen: set[tuple[int, int]] = set()
-        self._taken = self.x
-
     def run(self, group: Sequence[Chunk], job: engine.Job, begin: engine.Begin[engine.Result]) -> list[engine.Result]:
-        self._run.ahead.expect([_pieces(chunk) for chunk in group])
+        self.ahead.expect([_pieces(chunk) for chunk in group])
         return super().run(group, job, begin)
 
     def take(self, chunk: Chunk) -> Array:
         if self._taken.shape[1] != chunk.length:
             self.backend.release()  # memory for chunks of another length
-        self._taken = self._run.ahead.take(_pieces(chunk))
+        self._taken = self.ahead.take(_pieces(chunk))
         place = chunk.rows.start, chunk.parts[0].start
         if place not in self._seen:
             self._seen.add(place)
-            self._run.check(self._taken, _pieces(chunk), self.backend.peak(self._taken))
+            self.check(self._taken, _pieces(chunk), self.backend.peak(self._taken))
         return self._taken
 
     def taken(self, chunk: Chunk) -> Array:
@@ -390,27 +371,27 @@ class FileRows(engine.Rows):
 
     def put(self, chunk: Chunk, y: Array) -> None:
         for own, place in chunk.kept():
-            self._run.energy.add(self._taken[:, own], y[:, own], chunk.rows.start)
-            self._run.behind.put(chunk.rows, place.start, y[:, own])
+            self.energy.add(self._taken[:, own], y[:, own], chunk.rows.start)
+            self.behind.put(chunk.rows, place.start, y[:, own])
 
     def read(self, row: int, first: int, last: int) -> Array:
-        return self._run.ahead.read(row, first, last)
+        return self.ahead.read(row, first, last)
 
     def leave(self, row: int, written: bool) -> None:
-        own = pieces(range(row, row + 1), self.shape[1], self._run.ahead.size)
-        for (_, first, _), x in self._run.copied(own):
+        own = pieces(range(row, row + 1), self.shape[1], self.ahead.size)
+        for (_, first, _), x in self.copied(own):
             infinite = np.flatnonzero(np.isinf(x[0]))
             if infinite.size:
                 raise NonFiniteSample(row, first + infinite[0], "; replace it")
             if not written:
-                self._run.energy.add(x, x, row)
+                self.energy.add(x, x, row)
 
     def tally(self, state: State) -> Tally:
         return RowTally(state, self.backend.summation)
 
     @property
     def bins(self) -> int:
-        return self._run.plan.bins
+        return self.plan.bins
 
     @property
     def whole(self) -> int:
@@ -437,6 +418,16 @@ class FileRows(engine.Rows):
             )
             found.append([d[0, taps:-taps] if d.shape[1] > 4 * taps else d[0] for d in details])  # without the ends
         return [np.concatenate(parts) for parts in zip(*found, strict=True)]
+
+
+def _noisy(sigma: Floats, thresholds: Floats) -> Mask:
+    """Return which traces have noise; where it was not measured, which have a threshold above 0."""
+    return np.asarray((sigma if sigma.any() else thresholds).any(axis=0))
+
+
+def _by_level(found: list[Floats]) -> list[Floats]:
+    depth = max(map(len, found), default=0)
+    return [np.concatenate([levels[i] for levels in found if len(levels) > i]) for i in range(depth)]
 
 
 def _pieces(chunk: Chunk) -> list[Piece]:
@@ -577,4 +568,4 @@ class Energy:
 def _of_means(totals: Array) -> Floats:
     """Return the energies of the means of residual and samples, by the sums of samples and denoised ones of a trace."""
     before, after, count = totals
-    return np.abs(np.array([before - after, before])) ** 2 / max(count.real, 1)
+    return np.asarray(np.abs(np.array([before - after, before])) ** 2 / max(count.real, 1))

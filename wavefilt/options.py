@@ -54,7 +54,7 @@ FORMS = {
     "seconds": '("seconds", start, stop)',
     "before": '("before", pick, length)',
     "running": '("running", length)',
-    "intervals": '("intervals", change points or "find")',
+    "intervals": '("intervals", change points)',
 }
 """The tuples that the option ``sigma`` accepts; "seconds" only where the sampling interval is known."""
 
@@ -74,14 +74,14 @@ class Noise:
         First sample and end of the noise window.
     running : int, optional
         Length in samples of the moving window for noise that changes along a trace.
-    intervals : tuple of int or "find", optional
+    intervals : tuple of int, optional
         Samples at which the noise changes.
     """
 
     sigma: NoiseForm = "level"
     window: tuple[int, int] | None = None
     running: int | None = None
-    intervals: tuple[int, ...] | Literal["find"] | None = None
+    intervals: tuple[int, ...] | None = None
 
     @classmethod
     def of(cls, sigma: object) -> Noise:
@@ -122,7 +122,7 @@ class Noise:
 
     @property
     def changing(self) -> bool:
-        """Whether the noise changes along a trace: see `wavefilt.statistics.changing_noise`."""
+        """Whether the noise changes along a trace: see `wavefilt.noise_curves`."""
         return self.running is not None or self.intervals is not None
 
     def window_in(self, samples: int) -> slice:
@@ -142,15 +142,13 @@ def _form(sigma: tuple[Any, ...]) -> tuple[str, list[Moment]]:
     return form, values
 
 
-def _change_points(points: Moment) -> tuple[int, ...] | Literal["find"]:
-    """Return change points in samples, or "find". Raises OptionError for anything else."""
-    if points is None or (isinstance(points, str) and points == "find"):
-        return "find"
+def _change_points(points: Moment) -> tuple[int, ...]:
+    """Return change points in samples. Raises OptionError for anything else."""
     if np.ndim(points) == 1 and all(is_number(p) and p % 1 == 0 and p > 0 for p in points):
         found = tuple(int(p) for p in points)
         if found and all(a < b for a, b in pairwise(found)):
             return found
-    raise OptionError(f'change points {points!r} must be samples above 0 in order, one or more, or "find"')
+    raise OptionError(f"change points {points!r} must be samples above 0 in order, one or more")
 
 
 @dataclass(frozen=True)
@@ -240,20 +238,19 @@ class Clock:
             raise ValueError(f"{window} is shorter than {FEWEST} samples, {FEWEST * self.interval:g} s")
         return ("window", first, last)
 
-    def in_samples(self, sigma: NoiseForm) -> NoiseForm:
-        """Return the option ``sigma`` with samples in place of seconds, times and picks.
+    def in_samples(self, sigma: NoiseForm | None) -> NoiseForm:
+        """Return the option ``sigma`` with samples in place of seconds, times and picks; None is "level".
 
         Words, numbers, and a window between whole numbers, which are samples, are returned unchanged. Raises ValueError
         for a form that does not exist, and for what the clock cannot convert.
         """
         if not isinstance(sigma, tuple) or not sigma:
-            return sigma
+            return "level" if sigma is None else sigma
         form, values = _form(sigma)
         if form == "window":
             return sigma if all(map(is_number, values)) else self.window(*map(self.seconds, values))
         if form == "intervals":
-            points = values[0]
-            return form, points if points is None or isinstance(points, str) else self._points(points)
+            return form, self._points(values[0])
         lengths = values if form == "seconds" else values[-1:]
         if not all(is_number(length) and math.isfinite(length) for length in lengths):
             raise OptionError(f"`sigma={sigma!r}` must be {FORMS[form]}, with lengths in seconds")
@@ -266,8 +263,8 @@ class Clock:
 
     def _points(self, points: Moment) -> tuple[int, ...]:
         """Return the change points inside the trace, in samples; if there are none, its end (a single interval)."""
-        if not isinstance(points, Sequence | np.ndarray):
-            raise OptionError(f'change points {points!r} must be a list of seconds or times, or "find"')
+        if isinstance(points, str) or not isinstance(points, Sequence | np.ndarray):
+            raise OptionError(f"change points {points!r} must be a list of seconds or times")
         found = [self.sample(self.seconds(point)) for point in points]
         return tuple(point for point in found if 0 < point < self.samples) or ((self.samples,) if found else ())
 
@@ -462,6 +459,11 @@ class Options:
         return self.spins == 1 and not isinstance(self.sigma, tuple)
 
     @cached_property
+    def unblended(self) -> Options:
+        """These options without `blend`; the same object at every call, by which backends find what they keep."""
+        return replace(self, blend=0.0) if self.blend else self
+
+    @cached_property
     def trend(self) -> Detrend | None:
         """The trend that is removed before the transform and added again after it, given or needed by the rule."""
         return self.detrend or ("mean" if self.shrinks_approximation else None)
@@ -538,6 +540,16 @@ class Options:
         Raises ValueError if the level asked for is above the maximum for this length and filter, or if thresholds
         are given for another number of levels.
         """
+        if shape not in self._levels:
+            self._levels[shape] = self._level_for(shape)
+        return self._levels[shape]
+
+    @cached_property
+    def _levels(self) -> dict[tuple[int, ...], int]:
+        """The levels for the shapes seen: to check one takes as long as the rest of the way to the backend."""
+        return {}
+
+    def _level_for(self, shape: tuple[int, ...]) -> int:
         deepest, samples = self.deepest(*shape), min(shape)
         level = self.transform.usual_level(shape, self.filters) if self.level is None else int(self.level)
         if self.level is None and self.transform.has_levels:

@@ -326,11 +326,11 @@ class Recording(io.Contents):
             raise ValueError(f"{noisy.source} and {self.source or 'this recording'} have different traces")
         before, after = (one.traces if isinstance(one.traces, np.ndarray) else one.rows() for one in (noisy, self))
         outcome = self.outcome
-        options = None if outcome is None else outcome.method
+        options = None if outcome is None else outcome.options
 
         def again(rows: Array) -> Array:
             assert outcome is not None
-            return run(rows.astype(outcome.samples.dtype), outcome.method, outcome.backend).samples
+            return run(rows.astype(outcome.samples.dtype), outcome.options, outcome.backend).samples
 
         # sections and some transforms take no noise window, and their results are tested with it nevertheless
         window = self.noise.common if self.noise else None
@@ -449,17 +449,19 @@ def streamed(source: Source, options: Options, sigma: NoiseForm | None) -> Optio
         clock = clocks[0] if len(set(clocks)) == 1 else replace(clocks[0], delay=0.0)
         return replace(options, sigma=clock.in_samples(sigma))
     found = DeclaredNoise.before([header.onset for header in headers], clocks)
-    usable = found and found.common and options.sigma == "level" and supports(options, found.common)
-    return replace(options, sigma=found.common) if usable else options
+    window = found.common if found else None
+    usable = window is not None and options.sigma == "level" and supports(options, window)
+    return replace(options, sigma=window) if usable else options  # type: ignore[arg-type]
 
 
-def supports(options: Options, window: Window) -> bool:
+def supports(options: Options, sigma: NoiseForm) -> bool:
     """Return whether the noise can be estimated in a window with these options."""
     try:
-        replace(options, sigma=window)
+        window = replace(options, sigma=sigma).noise.window
     except OptionError:
         return False
-    return options.rule.local or options.transform.usual_level((window[2] - window[1],), options.filters) > 0
+    long = window is None or options.transform.usual_level((window[1] - window[0],), options.filters) > 0
+    return options.rule.local or long
 
 
 def _denoised(
@@ -475,7 +477,7 @@ def _denoised(
         for estimate in outcome.estimates:
             segments = replace(estimate.segments, rows=np.array(traces)[estimate.segments.rows])
             estimates.append(replace(estimate, segments=segments))
-    return replace(outcomes[0][1], samples=samples, estimates=estimates)
+    return replace(outcomes[0][1], samples=samples, found=estimates)
 
 
 def _varies(trace: Array) -> bool:

@@ -137,7 +137,7 @@ def noise_energy(outcome: Outcome) -> float:
 
     Bands without an estimate, such as the approximation with most rules, count as free of noise.
     """
-    total, options = 0.0, outcome.method
+    total, options = 0.0, outcome.options
     for estimate in outcome.estimates:
         level, details = estimate.analysis.level, len(estimate.sigma)
         gains, counts = noise_gains(options.bands(level), False), estimate.counts[:, None]
@@ -204,7 +204,7 @@ def describe(before: Recording, after: Recording, seconds: float) -> Facts:
     """
     outcome = after.outcome
     assert outcome is not None
-    method = outcome.method
+    method = outcome.options
     return {
         **contents(before),
         **resolved(method, outcome.level),
@@ -315,7 +315,7 @@ def examine(recording: Recording) -> Facts:
     after = recording.apply(Options(rule=0.0), report=True)
     outcome = after.outcome
     assert outcome is not None
-    (longest,) = transformed(recording, outcome.method)
+    (longest,) = transformed(recording, outcome.options)
     samples = [known(trace) for trace in recording.traces]
     facts = contents(recording)
     interval = facts["interval_s"]
@@ -330,8 +330,8 @@ def examine(recording: Recording) -> Facts:
         "gap_samples": sum(map(len, recording.traces)) - sum(map(len, samples)),
         "minimum": min((float(trace.real.min()) for trace in samples if len(trace)), default=None),
         "maximum": max((float(trace.real.max()) for trace in samples if len(trace)), default=None),
-        "wavelet": outcome.method.filters.name,
-        "max_level": max_level(longest, outcome.method.filters),
+        "wavelet": outcome.options.filters.name,
+        "max_level": max_level(longest, outcome.options.filters),
         **_spread("sigma", "_by_level", recording, outcome, lambda e: e.sigma),
         **_spread("mean_square", "_by_level", recording, outcome, lambda e: np.asarray(e.power)),
         **field_facts(recording),
@@ -342,7 +342,7 @@ def examine(recording: Recording) -> Facts:
 
 def _spread(name: str, suffix: str, recording: Recording, outcome: Outcome, of: Callable[[Estimate], Floats]) -> Facts:
     """Return the median and the 10th and 90th percentile of each level over its live traces, finest level first."""
-    live = recording.live if recording.live.any() and outcome.method.ndim == 1 else np.ones_like(recording.live)
+    live = recording.live if recording.live.any() and outcome.options.ndim == 1 else np.ones_like(recording.live)
     found = [of(estimate)[:, live[estimate.segments.rows]] for estimate in outcome.estimates]
     depth = max(map(len, found), default=0)
     levels = [np.concatenate([rows[i] for rows in found if len(rows) > i]) for i in range(depth)]

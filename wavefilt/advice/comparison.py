@@ -204,9 +204,8 @@ class Comparison:
         """
         count, delays = len(self.container.traces), set(self.container.recording.delays)
         delay = delays.pop() if len(delays) == 1 else 0.0
-        before = Recording(
-            self.container.traces, (self.container.interval,) * count, "npy", None, delays=(delay,) * count
-        )
+        intervals = (self.container.interval,) * count
+        before = Recording(self.container.traces, intervals, "npy", None, delays=(delay,) * count)
         before.plot(replace(before, traces=self.denoised[self.best.name]), path=path, overwrite=overwrite)
 
 

@@ -260,7 +260,8 @@ class TrustReport:
 
     def times(self, samples: ArrayLike) -> Floats:
         """Return the times of samples in seconds; without an interval, the samples."""
-        return np.asarray(samples) if self.interval is None else self.delay + np.asarray(samples) * self.interval
+        step, start = (1.0, 0.0) if self.interval is None else (self.interval, self.delay)
+        return np.asarray(start + step * np.asarray(samples, np.float64))
 
     def _time(self, samples: float, sign: str = "") -> str:
         """Return a duration, given in samples, in words."""

@@ -250,8 +250,9 @@ class Segy(StreamedFormat):
         return Headers(file.fields, tuple(file.header(i) for i in range(file.sizes.traces)))
 
     def onsets(self, contents: Contents) -> list[tuple[float, str] | None]:
+        """Return the triggers, unless fewer than half of the traces begin before one: their headers may be damaged."""
         found = [ONSET if delay < 0 else None for delay in contents.delays]
-        return found if any(found) else []
+        return found if 2 * sum(onset is not None for onset in found) >= max(len(found), 1) else []
 
 
 class Su(Segy):

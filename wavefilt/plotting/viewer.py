@@ -85,7 +85,7 @@ class Result:
 
     def used(self) -> dict[str, Any]:
         """Return the values of the options that have defaults of several origins."""
-        method, level = self.outcome.method, self.outcome.level
+        method, level = self.outcome.options, self.outcome.level
         rule = method.rule.option
         return {
             "rule": rule if isinstance(rule, str) else "thresholds",
@@ -99,8 +99,8 @@ class Result:
         """Return the method, the share of the residual in the energy, and the time, in a line."""
         before, outcome = self.traces.recording, self.outcome
         share = 100 * residual_energy(before, self.after)
-        used = outcome.method.summary(outcome.level)
-        note = "" if outcome.estimates else f"; {unchanged(outcome.method, min(transformed(before, outcome.method)))}"
+        used = outcome.options.summary(outcome.level)
+        note = "" if outcome.estimates else f"; {unchanged(outcome.options, min(transformed(before, outcome.options)))}"
         took = f"{1e3 * self.seconds:.0f} ms ({outcome.backend})"
         return f"{used}; residual: {share:.2g} % of the energy; {took}{note}"
 
