@@ -37,6 +37,8 @@ from .progress import stage, steps
 if TYPE_CHECKING:
     from wavefilt.advice import Comparison
 
+TRIAL = ("options", "name", "gain_db", "gain_error_db", "tied", "residual", "seconds", "verdict")
+"""The facts of a method in JSON."""
 SOURCE = click.Argument(["source"], type=INPUT, metavar="FILE")
 
 
@@ -130,9 +132,9 @@ def _show(source: str, found: Comparison, parsed: dict[str, Any]) -> None:
         "input": source,
         "traces": found.traces,
         "live_traces": found.of,
-        "noise": found.noise,
+        "noise": found.model.words(),
         "noise_share": found.noise_share,
-        "trials": [vars(trial) for trial in found.trials],
+        "trials": [{name: getattr(trial, name) for name in TRIAL} for trial in found.trials],
         "skipped": found.skipped,
         "complete": found.complete,
         "notes": found.notes(),
