@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import time
 from dataclasses import replace
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wavefilt.memory import spelled
+from wavefilt.options import to_argv
 from wavefilt.recording import Recording
 from wavefilt.transforms import find
 from wavefilt.vocabulary import check
@@ -112,7 +114,12 @@ def _trust(before: Recording, after: Recording, request: Request) -> TrustReport
     """Return the tests of --report and -v; with -v alone, those of a sample of a large file."""
     if not (request.report or request.verbose) or before.complex:
         return None
-    return after.trust(before) if request.report else after.trust(before, samples=SAMPLE)
+    from wavefilt.advice.trust import options_of
+
+    given = options_of(request.options) | {"format": request.format, **vars(request.layout)}
+    noise = {} if request.noise is None else {"sigma": request.noise}
+    call = shlex.join(["wavefilt", "denoise", before.source, *to_argv({**given, **noise}, interval=1.0)])
+    return after.trust(before, call=call, **({} if request.report else {"samples": SAMPLE}))
 
 
 def _written(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -375,12 +375,16 @@ def break_shifts(noisy: Floats, denoised: Floats, noise: Floats) -> Floats:
     return shifts
 
 
-def call_in_python(source: str, options: Options) -> str:
-    """Return a line of Python that denoises a file with these options."""
+def options_of(options: Options) -> dict[str, Any]:
+    """Return the options of `Recording.denoise`, and of the command."""
     given = {each.name: getattr(options, each.name) for each in fields(Options) if each.init}
     section = given.pop("ndim") == 2
-    given |= {"rule": options.rule.option, "transform": options.transform.word, "two_dimensional": section}
-    return f"wavefilt.read({source!r}).denoise({to_call(given)})"
+    return given | {"rule": options.rule.option, "transform": options.transform.word, "two_dimensional": section}
+
+
+def call_in_python(source: str, options: Options) -> str:
+    """Return a line of Python that denoises a file with these options."""
+    return f"wavefilt.read({source!r}).denoise({to_call(options_of(options))})"
 
 
 def report(
