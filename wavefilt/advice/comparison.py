@@ -233,12 +233,12 @@ class Comparison:
 
     def _errors(self, options: Mapping[str, Any], own_noise: bool = False) -> Floats:
         """Return the errors of denoising the pilot with noise, over the power of that noise, by blocks."""
-        error = np.zeros(self.x.shape)
+        error: Array = np.zeros(self.x.shape)
         for probe in self.probes:
             found = self._denoised(options, self.pilot + probe, self.taken.sigmas, own_noise)
             error += np.square(found - self.pilot, dtype=np.float64).reshape(self.x.shape) / PROBES
         used = self.variance > 0
-        known, error = ~np.isnan(error[used]), np.nan_to_num(error[used])
+        known, error = ~np.isnan(error[used]), np.asarray(np.nan_to_num(error[used]))
         error *= (error.shape[1] / known.sum(axis=1) / self.variance[used])[:, None]
         parts = min(math.ceil(BLOCKS / len(error)), error.shape[1])  # may differ in length
         blocks = [part.sum(axis=1) * parts / error.shape[1] for part in np.array_split(error, parts, axis=1)]
