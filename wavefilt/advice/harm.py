@@ -33,6 +33,8 @@ windows, divided by the number of windows, that makes a result harmful."""
 DOUBT = 0.15, 0.3
 """Relative uncertainty of the noise power, within which the sign of the growth of the error is in doubt: usually, and
 for noise that is not declared with signal in the residual."""
+UNLIKE = 3.0, 0.1
+"""Differences of the gain in dB, and of the growth of the error over the noise, that leave a verdict open."""
 SIMULATED, TRACES, REPEATS = 1 << 16, 64, 32
 """Samples of simulated noise, its traces at most, and how often at most it is simulated."""
 TAIL = 0.1
@@ -149,11 +151,20 @@ def find(
 
 
 def verdict(effects: Sequence[Effect]) -> Verdict:
-    """Return the verdict on a result: all noise models have to agree."""
+    """Return the verdict on a result: all noise models have to agree.
+
+    A result is not harmless either if the gains by a window found and by the highest octaves are `UNLIKE`: the window
+    may contain a weaker part of a sustained signal.
+    """
     if not any(effect.tested for effect in effects):
         return "untested"
     harmful = {effect.harmful for effect in effects}
-    if len(harmful) > 1 or harmful == {None}:
+    two = [effect for effect in effects if effect.model.kind in ("found", "extrapolated")]
+    unlike = len(two) == 2 and all(
+        abs(one - other) > most
+        for one, other, most in zip(*((each.gain_db, each.total) for each in two), UNLIKE, strict=True)
+    )
+    if len(harmful) > 1 or harmful == {None} or (unlike and harmful == {False}):
         return "undecided"
     return "harmful" if harmful == {True} else "harmless"
 
