@@ -97,9 +97,9 @@ def test_the_declared_window_is_used_unless_it_is_refused(declared):
     assert trust.facts()["noise"][0]["kind"] != "declared"
     assert "sigma='level'" in trust.call
     some = wavefilt.compare(recording, rule=["universal", "bayes"])
-    assert (some.declared, some.noise) == (True, words)
+    assert (some.model.kind, some.noise) == ("declared", words)
     assert "sigma" not in some.python
-    assert not wavefilt.compare(recording, rule=["universal", "bayes"], sigma="level").declared
+    assert wavefilt.compare(recording, rule=["universal", "bayes"], sigma="level").model.kind != "declared"
 
 
 def test_the_command_uses_it_and_says_so(declared, tmp_path, capsys):
