@@ -16,6 +16,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import numpy.ma  # otherwise imported at its first use, when a fork does not wait for it
 from numpy.typing import NDArray
 
 from wavefilt.vocabulary import check

@@ -200,7 +200,9 @@ class _BlockJob(Job):
         shrinkage = Shrinkage(self.options.function(self.samples), thresholds, sigma)
         if not (rows.write(chunk, rows.decompose(chunk, self), shrinkage, self) and np.isfinite(rows.out).all()):
             raise ValueError(f"samples overflow {x.dtype} in the transform; scale them down first")
-        unchanged = ~thresholds.any(axis=0) if dead is None else dead | ~thresholds.any(axis=0)
+        unchanged = np.asarray(~thresholds.any(axis=0))
+        if dead is not None:
+            unchanged |= dead
         one_end = (part.first == 0) != (part.last == self.samples)
         if self.extends_constants or not one_end:  # details of equal samples are rounding errors
             unchanged |= arrays.constant(x)
