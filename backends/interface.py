@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 import numpy as np
 
-from wavefilt.arrays import Array, DType
+from wavefilt.arrays import Array, DType, equal_runs
 from wavefilt.statistics.mergeable import Summation
 from wavefilt.statistics.reference import Measured, Statistics
 from wavefilt.thresholding.shrinkage import Shrinkage
@@ -71,7 +71,13 @@ class Backend(Protocol):
         """One line for `wavefilt backends`: versions, device."""
 
     def peak(self, x: Any) -> float:
-        """Largest |x|: NaN if there is a NaN, else infinite if there is an infinity; 0 for no samples."""
+        """Return the largest |x|, infinite if there is an infinity, and 0 for no samples.
+
+        NaN if traces may have to be divided: there is a NaN, or a run of equal samples (`wavefilt.arrays.equal_runs`).
+        """
+        if not x.size:
+            return 0.0
+        return float(np.nan if equal_runs(x) is not None else np.max(np.abs(x)))
 
     def peak_and_pyramid(self, x: Any, analysis: Analysis) -> tuple[float, Pyramid | None]:
         """Return `peak`, and `decompose` if both are found in one pass over finite samples, else None."""

@@ -360,7 +360,7 @@ def _pieces(chunk: Chunk) -> list[Piece]:
 
 def check(x: Array, pieces: Sequence[Piece], peak: float, plan: Plan, method: Options) -> None:
     """Raise ValueError if samples of these pieces, side by side, are not finite or overflow in the transform."""
-    if math.isfinite(peak):
+    if math.isfinite(peak) or np.isfinite(x).all():
         return engine.check_size(x, peak, plan.level, method)
     row, column = np.argwhere(~np.isfinite(x))[0].tolist()
     value, trace = x[row, column], pieces[0][0].start + row

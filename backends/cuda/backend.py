@@ -135,10 +135,6 @@ class Cuda(Backend):
         self._plans.clear()
         self._results.clear()
 
-    def peak(self, x: Samples) -> float:
-        host = interop.to_host(x)
-        return float(max(np.max(host), -np.min(host))) if host.size else 0.0
-
     def take(self, x: Samples, *axes: int) -> interop.Traces:
         """Take the rows of an array on a GPU, as `wavefilt.arrays.take` does for host arrays."""
         return guarded(partial(interop.take, x, *axes), self.clear)
