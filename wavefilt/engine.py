@@ -768,7 +768,8 @@ def window_noise(
     """Return the noise (bands, traces), or (bands, 1) of a record, from the details of the noise window.
 
     Levels too coarse for the window have the noise of its coarsest level, scaled for white noise; with a rule for
-    coloured noise they are NaN, which stands for the estimate from all coefficients of the level.
+    coloured noise they are NaN, which stands for the estimate from all coefficients of the level. So are the levels of
+    traces with a run of equal samples in the window; a record has the noise of its other traces.
     """
     window = options.noise.window_in(traces.shape[1])
     length = window.stop - window.start
@@ -781,8 +782,13 @@ def window_noise(
     if depth == 0:
         filters = f"{options.filters.name} ({options.filters.dec_len} taps)"
         raise ValueError(f"the noise window has {length} samples, too few for {filters}; give a longer one")
+    covered, record = np.zeros(len(rows), bool), options.scope == "record"
+    for part, _ in parts:
+        covered[part.rows[(part.starts <= window.start) & (part.starts + part.samples >= window.stop)]] = True
+    rows = rows[covered] if record and covered.any() else rows
     statistics = backend.statistics([backend.decompose(rows, options.analysis(depth))], options.scope)
     found = options.transform.noise(statistics, "level", options.bands(depth))
+    found = np.where(covered.any() if record else covered, found, np.nan)
     return np.concatenate([found, found[-1:] * options.noise_gains(level - depth + 1, "global")[1:]])
 
 

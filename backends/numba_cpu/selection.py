@@ -49,12 +49,12 @@ def _sign_off(dtype: DType) -> Array:
 
 
 @cache
-def sign_off(dtype: DType, samples: int = 0) -> Constant:
-    """Return `_sign_off` as kernels take it, with the step at which traces of ``samples`` samples are probed for runs.
+def sign_off(dtype: DType, least: int = 0) -> Constant:
+    """Return `_sign_off` as kernels take it, and the step at which samples are probed for runs of ``least`` samples.
 
-    Kernels look through some of a trace at a time: one of them has half a run at least, and two probes of this half.
+    A kernel looks through a part of a trace at a time: at least half of a run is in one part, with two of the probes.
     """
-    step = np.array([least_run(samples) // 4], f"i{dtype.itemsize}")
+    step = np.array([least // 4], f"i{dtype.itemsize}")
     return Constant(np.concatenate([_sign_off(dtype), step]))
 
 
@@ -74,7 +74,7 @@ class Peak:
     def __init__(self, x: Array) -> None:
         self._bits, self._samples, self._dtype, self.found = np.dtype(f"i{x.itemsize}"), x.size, x.dtype, 0
         self.infinite = self.bits_of(np.inf)
-        self._find = entries.PEAK.of(x.dtype, memory.address(x), sign_off(x.dtype, x.shape[-1]))
+        self._find = entries.PEAK.of(x.dtype, memory.address(x), sign_off(x.dtype, least_run(x.shape[-1])))
 
     def bits_of(self, magnitude: float) -> int:
         """Return the bits of a magnitude, to compare with `found`."""
