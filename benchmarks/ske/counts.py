@@ -8,6 +8,7 @@ The counts follow from the constants that the kernels are compiled with, so neit
   and some warps one more for the remainder. The average warp determines how busy the pipes are; the longest warp
   determines the latency, because all others wait for it at every barrier. The boundary block of each row is counted
   separately.
+* Rows denoised by one block each: as the transforms, but with other instructions estimated from the source.
 * Search for the median: chains of dependent loads, atomics and barriers whose lengths depend on the data. The counts
   were read from the source, for data without many equal values, and are less exact. A global atomic whose result is
   used counts as a load.
@@ -18,6 +19,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import NamedTuple
 
 from wavefilt.backends.cuda.dwt.tiling import (
@@ -280,18 +282,88 @@ def inverse_block(problem: Problem, cut: Tiling, n: int = 0, longest: bool = Fal
     return warp
 
 
-# rows denoised by one block each have no counts: constants of `dwt.one_block`, which imports the compiler
+# rows denoised by one block each: constants of `dwt.one_block`, which imports the compiler; a test compares them
 
 ROUNDS, THREADS, MOST_TAPS, MOST_LEVELS, MOST_SAMPLES = 5, (128, 256, 512), 32, 8, 48 << 20
+STATIC, ROW_REGISTERS, FEW = 20 << 10, 64, 128
+"""Bytes of shared memory beside the row, registers per thread, and values whose median is found by comparing them."""
 
 
-def one_block_a_row(problem: Problem) -> bool:
-    """Return whether the backend denoises each row by one block, in a single launch."""
+def row_threads(problem: Problem) -> int | None:
+    """Return the threads of a block that denoises a row alone; None if the backend does not do that."""
     p = problem
     if p.taps > MOST_TAPS or p.tile or not 0 < p.level <= MOST_LEVELS:
-        return False
+        return None
     suited = THREADS[:2] if p.rows * p.samples > MOST_SAMPLES else THREADS
-    return -(-p.lengths[1] // 4) <= ROUNDS * max(suited)
+    return next((threads for threads in suited if -(-p.lengths[1] // 4) <= ROUNDS * threads), None)
+
+
+def one_block(problem: Problem) -> Launch:
+    """Return the launch that denoises every row by one block, by the universal rule and the noise of the finest level.
+
+    Raises ValueError for rows that take several blocks.
+    """
+    threads = row_threads(problem)
+    if threads is None:
+        raise ValueError(f"rows of {problem.samples} samples take several blocks")
+    whole = replace(problem, threads=threads)
+    average, longest = (_row_block(whole, which) for which in (False, True))
+    size = SAMPLE * whole.rows * whole.samples
+    return Launch(
+        "one block", whole.rows, threads, average.instructions, longest.loads, longest.barriers, size, size, 2 * size,
+        size, longest.instructions, registers=ROW_REGISTERS, shared=SAMPLE * average.shared + STATIC,
+    )  # fmt: skip
+
+
+def _row_block(problem: Problem, longest: bool) -> Warp:
+    """Count a block that denoises a row: load, analyse, find the median, shrink, synthesise."""
+    f, warp, lengths = problem.filter, Warp(problem, longest), problem.lengths
+    (ahead, wide), (back, both) = analysis_cost(f), synthesis_cost(f, PAIRS)
+    bands = 0
+    for n, coarser in pairwise(lengths):
+        warp.shared = max(warp.shared, 2 * _half(n + up4(f.lead) + 2 * f.taps + 16) + bands)
+        bands += up4(coarser) + 16
+    times = warp.executions(problem.samples // 4)
+    warp.issue(1, int=120, other=100)
+    warp.access(2 * times, 4)
+    warp.issue(times, int=11)
+    warp.wait(1, device=1 + times / TOGETHER)
+    for n in lengths[1:]:
+        ends, times = warp.executions(f.lead + f.taps), warp.executions(-(-n // 4))
+        warp.issue(ends, int=25, fma=6, other=10)
+        warp.issue(times * ahead, fma=1)
+        warp.access(times * (wide + 2), 4)
+        warp.issue(times, int=FORWARD.group + 6)
+        warp.wait(4, shared=2 * ends + 1)
+    _block_median(warp, lengths[1])
+    warp.issue(1, int=60, fma64=60, other=40)
+    warp.wait(2, device=2)
+    for level in range(problem.level, 0, -1):
+        times = warp.executions(-(-lengths[level] // 4))
+        warp.access(2 * times, 4)
+        warp.issue(times, int=4 * COMPARED, fma=4 * COMPUTED)
+        times = warp.executions(-(-lengths[level - 1] // (2 * PAIRS)))
+        warp.issue(times * back, fma=1)
+        warp.access(times * (both + 2), 4)
+        warp.issue(times, int=INVERSE.group)
+        if level == 1:
+            warp.issue(times, int=2 * PAIRS, wavefront=2 * SAMPLE)
+        warp.wait(2, shared=1)
+    return warp
+
+
+def _block_median(warp: Warp, n: int) -> None:
+    """Count the median of n values in shared memory: a histogram and a list of one bin, or all comparisons."""
+    if n <= FEW:  # by one warp
+        warp.issue(n * n / WARP / 4, int=20, wavefront=1)
+        warp.wait(1, shared=n / 4)
+        return
+    times, clear = warp.executions(-(-n // 4)), BINS / warp.problem.threads
+    warp.issue(clear, int=4, other=2)
+    warp.access(2 * times, 4)
+    warp.issue(times, int=24, fma=4, other=8, wavefront=8)  # atomics of hot bins collide
+    warp.issue(1, int=120, other=60)
+    warp.wait(LOCATE["barriers"] + 7, shared=LOCATE["shared"] + times + clear / 4 + 12)
 
 
 # the search for the median: constants of `selection`, which imports the compiler; a test compares them
@@ -310,11 +382,17 @@ LAST = 3
 
 def denoise(problem: Problem) -> list[Launch]:
     """Return the launches of denoising with the universal rule and the noise of the finest level, in order."""
+    if row_threads(problem):
+        return [one_block(problem)]
     ahead, back = forward(problem), inverse(problem)
+    return [ahead[0], *search(problem), *ahead[1:], _choose(problem), *back]
+
+
+def search(problem: Problem) -> list[Launch]:
+    """Return the launches that find the median of the finest level, in order."""
     if problem.lengths[1] <= WHOLE:
-        return [*ahead, _row_median(problem), _choose(problem), *back]
-    search = _sample(problem), _scan(problem), _finish(problem)
-    return [ahead[0], *search, *ahead[1:], _choose(problem), *back]
+        return [_row_median(problem)]
+    return [_sample(problem), _scan(problem), _finish(problem)]
 
 
 def _row_median(problem: Problem) -> Launch:

@@ -18,8 +18,8 @@ from wavefilt.arrays import Floats
 from wavefilt.benchmarks.common.tables import Row, Sheet
 from wavefilt.ske import devices
 
+from . import fit
 from .baselines import CALIBRATED, MODELS
-from .fit import launch, relative
 
 SHORT = 10e-6
 """Launches below this time are judged separately: they are dominated by launch overhead."""
@@ -67,8 +67,8 @@ def judged(result: Row) -> list[Judged]:
                 seconds = one.get("seconds", row["seconds"])
                 found.append(Judged(one["family"], row, seconds, predictions))
         else:
-            made = launch(row)
-            predictions = {name: model(made, device) for name, model in MODELS.items()}
+            made = fit.launches(row)
+            predictions = {name: sum(model(one, device) for one in made) for name, model in MODELS.items()}
             family = f"{row['kernel']} {row['wavelet']}"
             found.append(Judged(family, row, row["seconds"], predictions))
     return found
@@ -81,7 +81,7 @@ def accuracy(launches: Iterable[Judged], model: str = CALIBRATED) -> Accuracy | 
     every = np.array([(one.predicted[model], one.seconds) for one in launches if one.seconds >= SHORT])
     if not len(every):
         return None
-    errors = relative(*every.T)
+    errors = fit.relative(*every.T)
     size = np.abs(errors)
     rank = float(spearmanr(*every.T).statistic) if len(every) > 2 else float("nan")
     return Accuracy(
