@@ -59,6 +59,11 @@ class Backend(Protocol):
         return 7.5
 
     @property
+    def for_many_shapes(self) -> Backend:
+        """The backend for segments of many lengths; another one if this one prepares for each length."""
+        return self
+
+    @property
     def summation(self) -> Summation:
         """How it adds up squares of coefficients in host memory."""
         return Summation()

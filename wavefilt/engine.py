@@ -45,6 +45,8 @@ BLOCK, LIGHT_BLOCK = 8 << 20, 32 << 20
 """Smallest block of samples in bytes; larger blocks are hardly faster."""
 BLOCKS = 16
 """Largest number of blocks; with 16, the memory for all steps is about that of the result."""
+SHAPES = 16
+"""Largest number of different segments that any backend denoises."""
 LIVE_SHARE = 0.75
 """Share of a coefficient's filter energy on live samples that it needs to be counted."""
 TRIMMED, FEWEST = 2, 8
@@ -577,6 +579,7 @@ def _by_steps(
         begun.clear()
     parts = [(part, min(level, options.deepest(*part.shape))) for part in found]
     parts = [(part, depth) for part, depth in parts if depth > 0]
+    backend = backend.for_many_shapes if len(parts) > SHAPES else backend
     groups = [[part] for part in parts] if options.scope == "trace" else [parts]
     noise = window_noise(x, parts, options, level, backend) if options.noise.window and parts else None
     y: Array | None = None

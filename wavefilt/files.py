@@ -445,9 +445,14 @@ def _placed(batch: list[Piece]) -> Iterator[tuple[int, Piece]]:
 
 
 def _explain(batch: list[Piece], plan: DeviceResident, method: Options, ahead: Ahead) -> NoReturn:
-    """Raise ValueError for samples that are not finite, or that overflowed on the device."""
+    """Raise ValueError for samples that are not finite, in runs of equal samples, or that overflowed on the device."""
     for piece in batch:
         x = ahead.take([piece])
+        if arrays.equal_runs(x) is not None:
+            raise ValueError(
+                f"trace {piece[0].start} has runs of equal samples, which are left out in memory only: raise the limit "
+                f"to `max_memory={plan.whole_memory!r}`, or choose another backend"
+            )
         check(x, [piece], float(np.max(np.abs(x))), plan, method)
     raise ValueError(SQUARES_OVERFLOW)
 

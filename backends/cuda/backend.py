@@ -130,6 +130,13 @@ class Cuda(Backend):
 
         return ChunkSums()
 
+    @property
+    def for_many_shapes(self) -> Backend:
+        """The CPU backend, since plans and graphs are made for each shape."""
+        from wavefilt.backends.numba_cpu import NumbaCPU
+
+        return NumbaCPU()
+
     def clear(self) -> None:
         """Free the device memory kept for later calls."""
         self._plans.clear()
