@@ -149,8 +149,8 @@ class DeviceBackend(Backend, Protocol):
 
         The result is in ``out`` if that is given: contiguous memory of the kind of ``x`` that is none of it. Without
         ``wait`` an array on the device may be returned before it is computed, whatever its samples are.
-        None if a sample is not finite, or a trace of a record or panel dead: gaps are for the caller to cut out, and
-        dead traces to leave out.
+        None if a sample is not finite or in a run of equal samples, or a trace of a record or section is dead: the
+        caller cuts out gaps and runs, and leaves out dead traces.
         """
 
     def at_once(self, x: Any, method: Options, axes: tuple[int, ...], wait: bool) -> Any:

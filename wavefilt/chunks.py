@@ -1,8 +1,8 @@
 """Parts of traces: chunks with halos for data larger than memory, and segments between gaps for arrays in memory.
 
-`cut` divides traces into `Chunk` objects. `segments` divides traces at their gaps (NaN) into `Segments`. The gaps and
-dead traces of sections are filled for the transform (`filled`), as the rest of a section is not rectangular in general;
-coefficients that lie mostly on such samples are then left out of the statistics.
+`cut` divides traces into `Chunk` objects. `segments` divides traces at their gaps (NaN) and runs of equal samples into
+`Segments`. Those of sections, and dead traces, are filled for the transform (`filled`), as the rest of a section is not
+rectangular in general; coefficients that lie mostly on such samples are then left out of the statistics.
 """
 
 from __future__ import annotations

@@ -24,7 +24,14 @@ from wavefilt.arrays import Array, dtype_name, refuse_kinds
 from wavefilt.transforms import MODWT, Analysis, Pyramid, find
 from wavefilt.vocabulary import MODES, Mode, check
 from wavefilt.wavelets.boundary import EXTENSIONS, check_single, modwt_length
-from wavefilt.wavelets.filters import WaveletLike, as_reconstructing, as_wavelet, detail_lengths, max_level, synthesis_length
+from wavefilt.wavelets.filters import (
+    WaveletLike,
+    as_reconstructing,
+    as_wavelet,
+    detail_lengths,
+    max_level,
+    synthesis_length,
+)
 
 Wavelets: TypeAlias = "WaveletLike | tuple[WaveletLike, WaveletLike]"
 Modes: TypeAlias = "Mode | tuple[Mode, Mode]"

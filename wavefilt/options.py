@@ -38,6 +38,7 @@ from wavefilt.vocabulary import (
     Window,
     check,
     is_number,
+    nearest,
 )
 from wavefilt.vocabulary import Rule as RuleName
 from wavefilt.vocabulary import Transform as TransformName

@@ -118,7 +118,7 @@ def peak(address, sign_off, workspace, begin, end):
     A run of 2 ``sign_off[1]`` equal magnitudes or more counts as a NaN: two elements are probed in each.
     """
     bits = view(address + begin * sign_off.itemsize, end - begin, sign_off)
-    highest, n, step = sign_off[0] & 0, end - begin, np.int64(sign_off[1])
+    highest, n, step = sign_off[0] & 0, end - begin, sign_off[1]
     for i in range(n):
         highest = max(highest, bits[i] & sign_off[0])
     i = step

@@ -150,6 +150,8 @@ def test_traces_on_a_device(rng, monkeypatch):
         assert_array_equal(y[1], 7)
         expected = wavefilt.denoise(x, backend="pywavelets", **options)
         assert_allclose(y, expected, rtol=0, atol=1e-3 if dtype == "f4" else 1e-9)
+
+
 @inside
 def test_segments_of_many_lengths_are_denoised_on_the_host(rng):
     x = muted(rng, (20, 200), 0.2)

@@ -134,7 +134,7 @@ def _lacks(printed: str) -> bool:
     installed = {found.name.lower() for found in distributions()}
     wanted = []
     for name, extra in re.findall(r'pip install "?([\w.-]+)(?:\[([\w-]+)\])?', printed):
-        wanted += extras[extra] if extra in extras else [name]
+        wanted += extras.get(extra, [name])
     return any(re.match(r"[\w.-]+", one)[0].lower() not in installed for one in wanted)
 
 

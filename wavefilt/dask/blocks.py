@@ -66,7 +66,7 @@ def denoise(
 
     ``options`` are the ones of `wavefilt.denoise` except ``return_residual``; the backend is given by name. Chunks may
     be NumPy or CuPy arrays. If chunks hold whole traces and each trace has its own thresholds, all options are possible
-    and gaps (NaN) are left out.
+    and gaps (NaN) and runs of equal samples are left out.
 
     If traces are divided (several chunks along ``axis``) or all traces share thresholds (``scope="record"``), there are
     several passes over the chunks. Rules must then be mergeable ("universal", "minimax", "bayes", "js", "bivariate" and

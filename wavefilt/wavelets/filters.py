@@ -79,7 +79,7 @@ LARGEST_ERROR = 1e-6
 
 
 def as_reconstructing(wavelet: WaveletLike) -> pywt.Wavelet:
-    """Return what `as_wavelet` does, and warn once about filters that do not reconstruct the samples, such as "dmey"."""
+    """Return what `as_wavelet` does; warn once about filters that do not reconstruct samples, such as "dmey"."""
     found = as_wavelet(wavelet)
     _check_reconstruction(found)
     return found
