@@ -73,7 +73,7 @@ def denoise(
     numbers), ``sigma`` no tuple (a noise window, or noise that changes), ``transform`` "dwt", "modwt" or "dtcwt"
     without spins, and all samples finite. Divided traces can have neither the rule "js", nor ``detrend``, nor a mode
     that joins the ends of a trace. Noise and thresholds are computed from the whole traces or record: medians exactly,
-    mean squares to rounding. Dead traces of a record are left out.
+    mean squares to rounding. Dead traces of a record are left out, and runs of equal samples are not.
 
     Sections must have both ``axes`` in one chunk, and ``scope="trace"`` unless the array is one chunk.
 
