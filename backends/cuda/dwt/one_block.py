@@ -296,12 +296,12 @@ def denoising(of: RowFilters, function: str, most: int) -> Kernel:
                 histogram[i] = table[i]
                 i += threads
         source = row * samples
-        least = least_samples(samples)
-        i = thread * (least // 2)
-        while i + least // 2 < samples:
-            if run_at(x, source, samples, i, least):
+        shortest = least_samples(samples)
+        step, i = shortest // 2, thread * (shortest // 2)
+        while i + step < samples:
+            if run_at(x, source, samples, i, shortest):
                 flags[NOT_FINITE] = 1
-            i += threads * (least // 2)
+            i += threads * step
         differs = cuda.syncthreads_or(load(buffer, x, source, samples, x_aligned, layout[ODD]))
         for level in range(levels):
             i, following = PLACES * level, PLACES * (level + 1)
