@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import product, zip_longest
+from itertools import product
 
 import numpy as np
 import pywt
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from wavefilt.arrays import Floats
 from wavefilt.backends.cuda.options import KernelOptions
+from wavefilt.benchmarks.common.environment import result
 from wavefilt.benchmarks.common.tables import Row
 from wavefilt.ske import calibrated
 from wavefilt.ske.calibrated import PARTS, Launch
@@ -68,13 +69,38 @@ KERNELS: dict[str, Callable[[Problem], list[Launch]]] = {
 
 
 THREADS, TILES = (32, 64, 96, 128, 192, 256, 384, 512, 768, 1024), (1024, 2048, 4096)
+SHAPES = ((4096, 256), (2048, 128), (1024, 64), (4096, 512))
+"""Tiles and blocks of the inverse."""
+Shapes = tuple[tuple[int, int], ...]
+LONG: Shapes = ((16, MEBI), (512, 64 << 10), (1000, 50_000), (4096, 16 << 10))
+SHORT: Shapes = (
+    (24, 1024),
+    (96, 6000),
+    (132, 1000),
+    (132, 10_000),
+    (264, 5000),
+    (512, 8192),
+    (528, 3000),
+    (1000, 2000),
+)
+SHORT += ((2048, 4096), (4000, 2000), (4096, 1024), (8000, 1500), (10_000, 512), (20_000, 700), (50_000, 256))
+SEARCHED: Shapes = ((1, 6 * MEBI), (4, 4 * MEBI), (64, 256 << 10), (128, 100_000))
+"""Rows and samples: of transforms, of rows of one block each, of searches beside those of one row and of `LONG`."""
 
 
 def fit_cases() -> Iterator[Case]:
-    """Return the forward launch with the two shortest filters, for 10 block sizes, 3 tiles and 7 sizes."""
-    for wavelet, threads, tile in product(("haar", "db4"), THREADS, TILES):
-        for i in range(7):
+    """Return the launches that parameters are fitted to, with the two shortest filters."""
+    for wavelet in ("haar", "db4"):
+        for threads, tile, i in product(THREADS, TILES, range(7)):
             yield Case("forward", wavelet, threads, MEBI << i, tile=tile)
+        for (tile, threads), i in product(SHAPES, range(7)):
+            yield Case("inverse", wavelet, threads, MEBI << i, tile=tile)
+        for kernel, (rows, samples) in product(("forward", "inverse"), LONG):
+            yield Case(kernel, wavelet, 0, samples, rows, 0)
+        for rows, samples in SHORT:
+            yield Case("one block", wavelet, 0, samples, rows, 0)
+    for rows, samples in ((1, MEBI), (1, 4 * MEBI), (1, 16 * MEBI), (1, 64 * MEBI), *LONG, *SEARCHED):
+        yield Case("search", "db4", 0, samples, rows, 0)
 
 
 SPRINGS = np.array([0.0 if name in ("start", "crowding") else 0.3 for name in PARTS])
@@ -84,7 +110,8 @@ SPRINGS = np.array([0.0 if name in ("start", "crowding") else 0.3 for name in PA
 def launches(row: Row) -> list[Launch]:
     """Return the operation counts of a measured row, with the registers and shared memory that the driver reported."""
     made, found = Case.of(row).counted(), list[Launch]()
-    for one, seen in zip_longest(made, row["launches"], fillvalue={}):
+    for i, one in enumerate(made):
+        seen: Row = row["launches"][i] if i < len(row["launches"]) else {}
         spilled = seen.get("local", 0) * one.threads * one.blocks  # bytes, written once
         held = {name: seen[name] for name in ("registers", "shared") if name in seen}
         found.append(replace(one, written=one.written + spilled, **held))
@@ -133,6 +160,12 @@ def fitted(rows: Iterable[Row], device: Calibration) -> Calibration:
         **summary(relative(predicted(chosen, device), seconds)),
     }
     return replace(device, fit=residuals)
+
+
+def result_of(rows: list[Row], device: Calibration) -> Row:
+    """Return the measured rows as a result for the tables of accuracy."""
+    facts = {"name": device.name, "multiprocessors": device.multiprocessors}
+    return result("ske_fit", device=facts, rows=rows)
 
 
 def summary(errors: Floats) -> dict[str, float]:

@@ -1,8 +1,8 @@
 """Accuracy of the SKE models, from the results in `benchmarks/results`, as figures and as tables of the documentation.
 
 * ``ske_fit_h200``: the launches that the parameters of the bundled calibration were fitted to.
-* ``ske_h200``: development launches, which were looked at while the model was changed; they have no table.
-* ``ske_blind_h200``: the blind test. Its predictions are stored in the file, as made before the launches were measured.
+* ``ske_blind_h200``: the first blind test. Its predictions are stored as made before the launches were measured.
+* ``ske_kernels_h200``: the second one, of today's kernels (`blind`).
 """
 
 from __future__ import annotations
@@ -61,15 +61,17 @@ def judged(result: Row) -> list[Judged]:
     """Return every launch of a result, with the stored predictions or, without these, those of the bundled H200."""
     device, found = devices.default(), []
     for row in result["rows"]:
-        if "models" in result:
+        family = f"{row['kernel']} {row['wavelet']}"
+        if "predicted" in row:
+            predictions = dict(zip(result["models"], row["predicted"], strict=True))
+            found.append(Judged(family, row, row["seconds"], predictions))
+        elif "models" in result:
             for one in row["launches"]:
                 predictions = dict(zip(result["models"], one["predicted"], strict=True))
-                seconds = one.get("seconds", row["seconds"])
-                found.append(Judged(one["family"], row, seconds, predictions))
+                found.append(Judged(one["family"], row, one.get("seconds", row["seconds"]), predictions))
         else:
             made = fit.launches(row)
             predictions = {name: sum(model(one, device) for one in made) for name, model in MODELS.items()}
-            family = f"{row['kernel']} {row['wavelet']}"
             found.append(Judged(family, row, row["seconds"], predictions))
     return found
 

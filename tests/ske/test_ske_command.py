@@ -64,3 +64,17 @@ def test_the_blind_result():
     assert sorted(one.regret for one in chosen)[-1] == pytest.approx(1.235, abs=5e-4)
     launches[0].predicted[tables.CALIBRATED] = 1.0
     assert tables.accuracy(launches[:1] + [one for one in launches if one.seconds >= 1e-5]).mean == found.mean
+
+
+def test_the_crossover_of_auto_comes_from_the_model():
+    from wavefilt.backends.crossover import cuda_crossover
+    from wavefilt.benchmarks.ske.estimate import estimates, problem
+
+    by_name = {device.name: device for device in map(devices.load, devices.names())}
+    for name, gpu in cuda_crossover.GPUS.items():
+        few, many, most = (
+            sum(one.seconds for one in estimates(problem("db8", samples), by_name[name]))
+            for samples in (1 << 20, 1 << 24, 1 << 26)
+        )
+        assert gpu.kernels == pytest.approx(few, rel=0.2), name
+        assert gpu.sample == pytest.approx((most - many) / (3 << 24), rel=0.1), name

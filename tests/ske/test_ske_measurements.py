@@ -54,7 +54,7 @@ def test_constants_of_the_counts_are_those_of_the_kernels():
 
     for module, names in {
         selection: ("BINS", "PARTS", "CLOSE", "SAMPLERS", "BLOCKS"),
-        one_block: ("ROUNDS", "MOST_TAPS", "MOST_LEVELS", "MOST_SAMPLES", "STATIC"),
+        one_block: ("ROUNDS", "MOST_TAPS", "MOST_LEVELS", "MOST_SAMPLES"),
         kernels: ("PAIRS",),
     }.items():
         for name in names:
