@@ -152,8 +152,12 @@ def _write_stdout(data: bytes, format: str) -> None:
         raise ValueError("standard output is closed")
     if sys.stdout.isatty() and format != "ascii":
         raise ValueError(f"a {format} file is not written to a terminal; use -o or redirect")
-    sys.stdout.buffer.write(data)
-    sys.stdout.buffer.flush()
+    try:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except OSError as error:
+        error.filename = "standard output"
+        raise
 
 
 def _intended(before: Recording, request: Request) -> Facts:

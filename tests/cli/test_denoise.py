@@ -175,7 +175,9 @@ def test_reports(here, capsys):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the device that is always full is one of Linux")
-def test_a_full_disk_under_the_log_names_it(here, capsys):
+def test_a_full_disk_is_named(here, capsys):
+    code, _, err = run(capsys, "denoise", "seismic.dat", "-o", "/dev/full", "--overwrite")
+    assert (code, "/dev/full: " in err) == (1, True)
     for inputs in (["seismic.dat"], ["seismic.dat", "gone.dat"]):
         code, _, err = run(capsys, "denoise", *inputs, "--log", "/dev/full", "--overwrite")
         assert code == 1
