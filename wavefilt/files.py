@@ -1,8 +1,8 @@
 """Denoising files of any size within a memory limit: `denoise_file`, with the samples of `denoise` bit for bit.
 
 If traces (with scope "record" all of them) fit in the limit, batches of whole traces are denoised as in memory. A
-longer trace is denoised chunk by chunk (`wavefilt.engine`), in one or two passes for the statistics and one to write;
-with a device it is resident there. One thread reads ahead, another writes behind.
+longer trace is denoised chunk by chunk (`wavefilt.engine`), in one or two passes for the statistics and one to write.
+One thread reads ahead, another writes behind.
 """
 
 from __future__ import annotations
@@ -14,22 +14,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import NoReturn, Unpack
+from typing import Unpack
 
 import numpy as np
 
 from wavefilt import arrays, engine, memory, threads
 from wavefilt.api import run
 from wavefilt.arrays import Array, Floats, Mask
-from wavefilt.backends.interface import Backend, DeviceBackend
-from wavefilt.chunks import Chunk, runs
+from wavefilt.backends.interface import Backend
+from wavefilt.chunks import Chunk
 from wavefilt.errors import SQUARES_OVERFLOW, NonFiniteSample
 from wavefilt.io.base import Layout
 from wavefilt.io.files import open_source, split
 from wavefilt.io.sources import Source, Target
-from wavefilt.memory import Plan, in_bytes, spelled
+from wavefilt.memory import Plan, in_bytes
 from wavefilt.options import Keywords, Options, check_names, checked, completed
 from wavefilt.recording import streamed
 from wavefilt.statistics.mergeable import Interval, RowTally, State, Summation, Tally, around_median
@@ -115,8 +114,7 @@ def denoise_file(
     overwrite : bool
         Whether an existing ``target`` is replaced.
     backend : str or Backend
-        As in `wavefilt.denoise`. With "cuda", traces that do not fit are transferred in blocks to device memory,
-        which must hold them and is not part of ``max_memory``; "auto" uses the CPU for them.
+        As in `wavefilt.denoise`. With "cuda", whole traces must fit; "auto" uses the CPU for longer ones.
     progress : callable, optional
         Called with the number of bytes processed and their total.
     format, component, axis
@@ -172,8 +170,6 @@ def stream(
             work = FileRows(source, Behind(out, writing), reading, options, plan, progress)
             if plan.together:
                 work.denoise_whole_traces()
-            elif plan.device is not None:
-                work.denoise_on_device(plan.device)
             else:
                 work.denoise_chunks()
             work.behind.finish()
@@ -210,18 +206,13 @@ class FileRows(engine.Rows):
     ) -> None:
         super().__init__(np.empty((0, 0), arrays.compute_dtype(source.dtype)), np.empty((0, 0)), plan.backend)
         self.source, self.options, self.plan, self.shape = source, options, plan, source.shape
-        self.ahead, self.behind = Ahead(source, reading, [self.buffer() for _ in range(2)], self._read), behind
+        buffers = [np.empty(plan.buffer, self.x.dtype) for _ in range(2)]
+        self.ahead, self.behind = Ahead(source, reading, buffers, self._read), behind
         self.energy, self._progress = Energy(plan.backend.summation), progress
         self.noisy = self.samples_read = self._done = 0
         self._measured: list[tuple[Floats, Floats]] = []  # noise and thresholds (levels, traces) of batches of traces
         self._seen: set[tuple[int, int]] = set()
         self._taken = self.x
-
-    def buffer(self) -> Array:
-        """Return memory for the largest part."""
-        if self.plan.device is not None:
-            return self.plan.device.host_buffer(self.plan.buffer, self.x.dtype)
-        return np.empty(self.plan.buffer, self.x.dtype)
 
     def _read(self, samples: int) -> None:
         """Count samples that were read."""
@@ -268,59 +259,6 @@ class FileRows(engine.Rows):
             raise ValueError(SQUARES_OVERFLOW)
         details = len(self.options.transform.bands(level))  # without the approximation
         self._measured.append((measured.sigma[:details], measured.thresholds[:details]))
-
-    def denoise_on_device(self, device: DeviceBackend) -> None:
-        """Denoise traces, or a record, in device memory; dead traces of a record are copied.
-
-        Raises ValueError for a sample that is not finite, and if the device has too little memory.
-        """
-        (rows, samples), level, size = self.shape, self.plan.level, self.plan.buffer
-        record = self.options.scope == "record"
-        dead = np.array([record and engine.constant_row(partial(self.ahead.read, i), samples) for i in range(rows)])
-        groups = [runs(~dead)] if record else [[range(row, row + 1)] for row in range(rows)]
-        batches = [[piece for rows in group for piece in pieces(rows, samples, size)] for group in groups if group]
-        self.ahead.expect([[piece] for batch in batches for piece in batch])
-        each = int(np.count_nonzero(~dead)) if record else 1
-        x, *ys = (self.buffer() for _ in range(3))
-        try:
-            resident = device.resident((each, samples), self.x.dtype) if each else None
-            for batch in batches:
-                for place, piece in _placed(batch):
-                    device.send(self.ahead.take([piece]), resident, place)
-                done = device.denoise(resident, self.options, level, True)
-                if done is None:
-                    self._explain(batch)
-                y, measured = done
-                assert measured is not None
-                for place, (rows_of, first, last) in _placed(batch):
-                    shape = rows_of.stop - rows_of.start, last - first
-                    before, after = (buffer[: math.prod(shape)].reshape(shape) for buffer in (x, ys[0]))
-                    device.fetch(resident, place, before)
-                    device.fetch(y, place, after)
-                    self.energy.add(before, after, rows_of.start)
-                    self.behind.put(rows_of, first, after)
-                    ys.reverse()  # the values of the other are written by now
-                    self.passed(before.size)
-                self._measured.append((measured.sigma, measured.thresholds))
-        except MemoryError as error:
-            raise ValueError(
-                f"{spelled(each * samples * self.itemsize)} of samples and their coefficients do not fit in the memory "
-                f"of `backend={device.name!r}`: choose another backend ({error})"
-            ) from error
-        for (dead_rows, _, _), same in self.copied(
-            [piece for rows in runs(dead) for piece in pieces(rows, samples, size)]
-        ):
-            self.energy.add(same, same, dead_rows.start)
-            self.passed(same.size)
-        if dead.all():
-            self._measured.append((np.zeros((level, rows)), np.zeros((level, rows))))
-
-    def _explain(self, batch: list[Piece]) -> NoReturn:
-        """Raise ValueError for samples that are not finite, or that overflowed on the device."""
-        for piece in batch:
-            x = self.ahead.take([piece])
-            self.check(x, [piece], float(np.max(np.abs(x))))
-        raise ValueError(SQUARES_OVERFLOW)
 
     def copied(self, parts: Sequence[Piece]) -> Iterator[tuple[Piece, Array]]:
         """Yield parts with their samples, and write them unchanged."""
@@ -441,14 +379,6 @@ def _by_level(found: list[Floats]) -> list[Floats]:
 
 def _pieces(chunk: Chunk) -> list[Piece]:
     return [(chunk.rows, part.first, part.last) for part in chunk.parts]
-
-
-def _placed(batch: list[Piece]) -> Iterator[tuple[int, Piece]]:
-    """Yield pieces with the place of their first sample on the device, side by side."""
-    place = 0
-    for piece in batch:
-        yield place, piece
-        place += (piece[0].stop - piece[0].start) * (piece[2] - piece[1])
 
 
 def pieces(rows: range, samples: int, size: int) -> list[Piece]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from wavefilt import backends
 from wavefilt.arrays import DType
-from wavefilt.backends.interface import WHOLE_BYTES_FACTOR, Backend, DeviceBackend, on_device
+from wavefilt.backends.interface import WHOLE_BYTES_FACTOR, Backend
 from wavefilt.chunks import cut
 from wavefilt.noise_curves import half_windows
 from wavefilt.options import Options
@@ -51,10 +51,6 @@ FDR_PASSES = 20
 """Passes that rule fdr probably needs to count details above its thresholds."""
 FIXED = 14 << 20
 """Bytes that do not depend on the size of a chunk: conversions, blocks of details, lists."""
-RESIDENT = 5.5
-"""Bytes per byte of samples that are sent to a device: two buffers ahead, one for sent samples, two for results."""
-PIECE = 64 << 20
-"""Bytes of samples per transfer to a device; larger transfers are no faster."""
 SORTED = 10.0
 """Additional bytes per byte of samples for rules that sort details or count them in histograms."""
 LEAST = 1 << 20
@@ -69,9 +65,8 @@ class Plan:
 
     ``buffer`` is the largest part in samples, ``passes`` the expected number of times that all samples are read,
     ``whole_memory`` the limit with which traces (or the record) stay whole.
-    ``together`` is the number of traces that are whole in memory at a time. If that is 0, traces are whole in the
-    memory of ``device`` and are sent there buffer by buffer; or they are divided into chunks of ``chunk`` bytes, and
-    medians are searched with tables of ``bins`` bins.
+    ``together`` is the number of traces that are whole in memory at a time. If that is 0, traces are divided into
+    chunks of ``chunk`` bytes, and medians are searched with tables of ``bins`` bins.
     """
 
     backend: Backend
@@ -80,7 +75,6 @@ class Plan:
     passes: int
     whole_memory: str
     together: int = 0
-    device: DeviceBackend | None = None
     chunk: int = 0
     bins: int = 0
 
@@ -128,15 +122,6 @@ def plan(
     if isinstance(backend, str) and backend == "auto" and chosen.chunk_bytes_factor is None:
         chosen = backends.choose("auto", dtype.name, shape, analysis)
     _check_chunks(options, chosen, spelled(whole))
-    if on_device(chosen):
-        _check_limit(limit, fixed + int(RESIDENT * LEAST))
-        piece = min(int((limit - fixed) / RESIDENT), PIECE)
-        size = min(piece // item, rows * samples)
-        check_neighbours(max(size // samples, 1) if record else 1)
-        if level:
-            return Plan(chosen, level, size, 2, spelled(whole), device=chosen)
-        return Plan(chosen, level, size, 2, spelled(whole), chunk=piece)
-
     fixed += _kept(options, chosen, shape, dtype, level)
     assert chosen.chunk_bytes_factor is not None
     factor = chosen.chunk_bytes_factor + _extra(options, level, whole=False)
@@ -187,18 +172,15 @@ def _check_limit(limit: int, least: int) -> None:
 
 
 def _check_chunks(options: Options, backend: Backend, whole: str) -> None:
-    """Raise ValueError for options that chunks, or samples resident on a device, do not support."""
+    """Raise ValueError for options and backends that do not support chunks."""
     unit = "the whole record" if options.scope == "record" else "whole traces"
-    cut = not backend.device
     whole_rule = "sorted" in options.rule.needs or options.rule.blocks
     refused = {
-        f"`rule={options.rule.option!r}`": cut and whole_rule,
-        f"`transform={options.transform.word!r}`": cut and options.halo(1) is None,
+        f"`rule={options.rule.option!r}`": whole_rule,
+        f"`transform={options.transform.word!r}`": options.halo(1) is None,
         f"`spins={options.spins}`": options.spins > 1,
         f"`sigma={options.sigma!r}`": options.noise.window is not None or options.noise.intervals is not None,
-        f"`detrend={options.trend!r}`": not cut and options.trend is not None,
-        f"`blend={options.blend!r}`": not cut and options.blend > 0,
-        f"`backend={backend.name!r}`": cut and backend.chunk_bytes_factor is None,
+        f"`backend={backend.name!r}`": backend.chunk_bytes_factor is None,
     }
     for option, needs_whole in refused.items():
         if needs_whole:
