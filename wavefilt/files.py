@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Unpack
 
@@ -106,8 +106,8 @@ def denoise_file(
     target : path
         The result in the same format, shape and order. It appears when it is complete, and not after an error.
     wavelet, preset, options
-        As in `wavefilt.Recording.denoise`, with its defaults, a noise window that the headers declare among them. The
-        samples are bit-identical to its result with the same backend.
+        As in `wavefilt.Recording.denoise`, with its defaults, a noise window that the headers declare among them;
+        ``sigma`` is in samples. The results are bit-identical with the same backend.
     max_memory : str or int
         Limit for samples, coefficients and buffers, such as ``"500MB"`` or ``"1GiB"``, in addition to the memory of
         Python and its libraries.
@@ -134,15 +134,22 @@ def denoise_file(
         raise ValueError("sections are denoised in memory: wavefilt.read(path).denoise(two_dimensional=True)")
     check_names(options, "preset")
     given, limit = {**options, "wavelet": wavelet}, in_bytes(max_memory)
-    checked(completed({**given, "sigma": None}, preset))  # invalid options are found before the file is opened
+    checked(completed(given, preset))  # invalid options are found before the file is opened
+
+    def resolved(opened: Source) -> Options:
+        """Return the options for this file; ``sigma`` is in samples, as in `wavefilt.denoise`."""
+        if options.get("sigma") is None:
+            return streamed(opened, given, preset)
+        return replace(streamed(opened, {**given, "sigma": "level"}, preset), sigma=options["sigma"])
+
     if not isinstance(source, (str, os.PathLike)):
-        return stream(source, Path(target), streamed(source, given, preset), limit, backend, overwrite, progress)
+        return stream(source, Path(target), resolved(source), limit, backend, overwrite, progress)
     file, _ = split(source)
     if os.path.exists(target) and os.path.exists(file) and os.path.samefile(file, target):
         raise ValueError(f"{os.fspath(target)} is the input; choose another output")
     layout = Layout(dtype=dtype, endian=endian, ns=ns, component=component, axis=axis)
     with closing(open_source(source, layout, format)) as opened:
-        return stream(opened, Path(target), streamed(opened, given, preset), limit, backend, overwrite, progress)
+        return stream(opened, Path(target), resolved(opened), limit, backend, overwrite, progress)
 
 
 def stream(
