@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import pywt
 from numpy.testing import assert_array_equal
 
 import wavefilt
 from tests.support.checkout import usable_backends
+from wavefilt.errors import OptionError
 from wavefilt.vocabulary import TRANSFORMS
 
 ONE = np.sin(np.arange(100.0) ** 2)
@@ -199,4 +201,22 @@ def test_sections_of_few_traces_have_a_shorter_wavelet(rng, transform, traces, w
         y = wavefilt.denoise(x, transform=transform, axes=(0, 1))
     assert_array_equal(y, wavefilt.denoise(x, wavelet, transform=transform, axes=(0, 1)))
     found = wavefilt.compare(x, rule=["bayes", "sure"], transform=transform, axes=(0, 1), sigma=1.0)
-    assert all(trial.name.endswith(wavelet) for trial in found.trials)
+    assert f"{wavelet} instead of db8" in str(found)
+
+
+def test_filters_that_do_not_reconstruct_are_warned_about_once(rng):
+    x = rng.standard_normal(500)
+    filters = pywt.Wavelet("dmey")
+    coefficients = wavefilt.modwt(x, filters, level=2)
+    with pytest.warns(UserWarning, match="dmey"):
+        wavefilt.imodwt(coefficients, filters)
+    wavefilt.denoise(x, filters, level=2)  # an error if it warned again
+    with pytest.warns(UserWarning, match="dmey"):
+        wavefilt.denoise(x, pywt.Wavelet("dmey"), level=2, transform="modwt")
+
+
+def test_levels_to_keep_above_the_number_of_levels(rng):
+    x = rng.standard_normal(500)
+    assert np.array_equal(wavefilt.denoise(x, level=3, keep=3), x)
+    with pytest.raises(OptionError, match="keep"):
+        wavefilt.denoise(x, level=3, keep=4)
