@@ -253,7 +253,7 @@ def _residual(values: Floats, live: Mask) -> Floats:
 def _agreement(first: Floats, second: Floats) -> float:
     """Return the correlation of the differences between neighbours; 0 if there are none."""
     a, b = np.diff(first), np.diff(second)
-    return float(a @ b / max(np.linalg.norm(a) * np.linalg.norm(b), 1e-300))
+    return float(a @ b) / max(float(np.sqrt(a @ a * (b @ b))), 1e-300)
 
 
 def _scatter(values: Floats) -> float:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import wavefilt
+from tests.support.checkout import run as run_command
 from tests.support.signals import coloured, gain_db, ricker
 from wavefilt import statics
 from wavefilt.api import run
@@ -108,3 +111,19 @@ def test_statics_are_for_sections(rng):
         wavefilt.denoise(rng.standard_normal((40, 200)), statics=1, axes=(0, 1))
     small = rng.standard_normal((5, 200))
     assert not statics.find(small).found
+
+
+def test_statics_are_drawn_and_reported(ragged, rng, tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    np.save(tmp_path / "x.npy", ragged[0] + 0.05 * rng.standard_normal(ragged[0].shape))
+    before = wavefilt.read(tmp_path / "x.npy")
+    after = before.denoise(two_dimensional=True, transform="fk", statics=True)
+    labels = [axes.get_label() for axes in before.plot(after).axes]
+    assert {"shifts", "factors"} <= set(labels)
+    plain = before.denoise(two_dimensional=True, transform="fk")
+    assert "shifts" not in [axes.get_label() for axes in before.plot(plain).axes]
+    files = ("denoise", str(tmp_path / "x.npy"), "-o", str(tmp_path / "y.npy"))
+    code, out, _ = run_command(capsys, *files, "--two-dimensional", "--transform", "fk", "--statics", "--json")
+    facts = json.loads(out)
+    assert (code, facts["statics"], len(facts["shifts"])) == (0, True, 64)
+    assert_allclose(np.load(tmp_path / "y.npy"), after.traces, atol=1e-6)
