@@ -287,13 +287,17 @@ class Recording(io.Contents):
         noise = self.declared_noise if sigma is None and options.sigma == "level" else None
         methods = [(options, [])] if sigma is None and noise is None else self.methods(options, sigma)
         outcome = _denoised(rows, methods, backend, report)
+        asked, used, notes = options.filters.name, outcome.options.filters.name, self.notes
+        if used != asked:
+            notes = (*notes, f"too few traces or samples for one level of {asked}: {used} is used")
         if taken:
-            return replace(self, traces=taken.restore(outcome.samples), outcome=outcome, noise=noise)
+            traces = taken.restore(outcome.samples)
+            return replace(self, traces=traces, outcome=outcome, noise=noise, notes=notes)
         traces = [
             y[: len(x)].astype(arrays.compute_dtype(x.dtype), copy=False)
             for y, x in zip(outcome.samples, self.traces, strict=True)
         ]
-        return replace(self, traces=traces, outcome=outcome, noise=noise)
+        return replace(self, traces=traces, outcome=outcome, noise=noise, notes=notes)
 
     def check(self, options: Options) -> None:
         """Raise ValueError for a section of traces of several lengths."""
