@@ -1,10 +1,10 @@
 """The steps of denoising: decompose, estimate the noise, choose thresholds, shrink and reconstruct.
 
-Traces that share thresholds are a group: one trace, or with scope "record" all of them. `denoise` runs the steps for
-arrays in memory, between their gaps, and `denoise_chunks` for the chunks of `Rows`, in memory, in a file or on a
-device, whose coefficients are computed again in every pass. Both get noise and thresholds from `measure`. Counts of a
-pass are merged exactly (`wavefilt.statistics.mergeable`), so chunks, the tasks of Dask and several GPUs give the result
-of whole traces.
+Traces that share thresholds are a group: one trace, or with scope "record" all of them. `denoise_group` has the steps
+for two kinds of groups: `denoise` makes one of the segments between gaps in memory, `denoise_chunks` one of the chunks
+of `Rows`, in memory, in a file or on a device, whose coefficients are computed again in every pass. The tasks of Dask
+do the same steps of `Rows`. Counts of a pass are merged exactly (`wavefilt.statistics.mergeable`), so chunks, the tasks
+of Dask and several GPUs give the result of whole traces.
 """
 
 from __future__ import annotations
