@@ -31,7 +31,7 @@ def denoise(
     mode: Mode = "symmetric",
     rule: Rule | RuleName | Callable[..., Floats] | float | Sequence[float] | None = None,
     shrink: Shrink | Estimator | Callable[[Array, Array], Array] | None = None,
-    sigma: NoiseForm = "level",
+    sigma: NoiseForm | None = "level",
     scope: Scope = "trace",
     keep: int = 0,
     transform: Transform | TransformName = "dwt",
@@ -91,10 +91,9 @@ def denoise(
           coarse for the window use the estimate of the coarsest level that fits, scaled for white noise; with rule
           "js" the median of their own coefficients. ``("before", pick, length)`` is the window that ends at ``pick``.
         * ``("running", length)``: noise that changes along a trace, from medians of each level in a window of this
-          length that moves by half of it (`wavefilt.statistics.changing_noise`). It should be long against the
+          length that moves by half of it (`wavefilt.noise_curves`). It should be long against the
           signals, which fill less than half of a window then.
-        * ``("intervals", points)``: noise that changes at these samples, estimated per level and interval; with
-          ``"find"`` or None at the change points that `wavefilt.statistics.changing_noise` finds in every trace.
+        * ``("intervals", points)``: noise that changes at these samples, estimated per level and interval.
 
         With the last two, coefficients are divided by the noise around them before the rule sees them, and multiplied
         again after: a threshold is that of the rule times the noise there over its mean. Every rule has them but

@@ -22,10 +22,9 @@ from wavefilt import chunks
 from wavefilt.arrays import Array, Counts, DType, Floats, Mask, constant
 from wavefilt.chunks import Chunk, Segments, cut
 from wavefilt.errors import SQUARES_OVERFLOW
-from wavefilt.noise_curves import NoiseCurves, half_windows, of_pyramid, pooled, scales
+from wavefilt.noise_curves import BlockTally, Curve, NoiseCurves, half_windows, of_pyramid, pooled, scales
 from wavefilt.options import Options
 from wavefilt.statistics import mergeable
-from wavefilt.statistics.changing_noise import BlockTally, Curve, curve_of
 from wavefilt.statistics.mergeable import Details, HostTally, Interval, PassStatistics, State, Tally
 from wavefilt.statistics.reference import Measured, ReferenceStatistics, Statistics
 from wavefilt.thresholding.shrinkage import Shrinkage
@@ -204,7 +203,10 @@ class Rows:
         self.run(group, job, lambda: (visit, lambda: None))
         found = NoiseCurves(
             [
-                (slice(i, i + 1), tuple(curve_of(t.medians, h, s) for t, h, s in zip(own, half, scale, strict=True)))
+                (
+                    slice(i, i + 1),
+                    tuple(Curve.running(t.medians, h, s) for t, h, s in zip(own, half, scale, strict=True)),
+                )
                 for i, own in enumerate(tallies.values())
             ],
             job.lengths,

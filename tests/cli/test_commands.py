@@ -47,7 +47,7 @@ def test_the_command_of_compare_runs(capsys, tmp_path):
 def test_the_lines_of_tune_run(capsys, tmp_path):
     code, out, err = run(capsys, "tune", RECORD, "--seconds", "0.3")
     assert (code, err) == (0, "")
-    command, python, *_ = out.splitlines()
+    python, command = (line.partition(": ")[2] for line in out.splitlines()[-2:])
     assert run(capsys, *shlex.split(command)[1:], "-o", tmp_path / "a.dat")[0] == 0
     names = {"wavefilt": wavefilt}
     exec(f"found = {python}", names)

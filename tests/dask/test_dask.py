@@ -93,7 +93,7 @@ def test_cut_traces(chunks, options):
 
 WHOLE_TRACES = [{"rule": "sure"}, {"rule": "ebayes"}, {"rule": "neighblock"}, {"transform": "modwt"}, {"spins": 3}]
 WHOLE_TRACES += [{"sigma": ("window", 0, 500)}, {"sigma": ("running", 300), "rule": "js"}, {"mode": "periodic"}]
-WHOLE_TRACES += [{"sigma": ("intervals", "find")}, {"keep": 2, "shrink": "hard"}]
+WHOLE_TRACES += [{"sigma": ("intervals", [100])}, {"keep": 2, "shrink": "hard"}]
 
 
 @pytest.mark.parametrize("options", WHOLE_TRACES, ids=str)

@@ -61,7 +61,7 @@ OPTIONS = [
     ({"sigma": ("before", 100)}, "pick"),
     # combinations
     ({"sigma": ("running", 30), "rule": 0.5}, "rule"),
-    ({"sigma": ("intervals", None), "rule": [0.5, 1.0], "level": 2}, "rule"),
+    ({"sigma": ("intervals", [9]), "rule": [0.5, 1.0], "level": 2}, "rule"),
     ({"rule": "blockjs", "shrink": "soft"}, "shrink"),
     ({"rule": "js", "shrink": "soft"}, "shrink"),
     ({"rule": "bivariate", "shrink": "soft"}, "shrink"),
