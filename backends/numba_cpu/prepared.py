@@ -14,7 +14,7 @@ from collections.abc import Hashable
 import numpy as np
 
 from wavefilt import threads, trend
-from wavefilt.arrays import Array
+from wavefilt.arrays import Array, equal_runs
 from wavefilt.backends.crossover import numba_crossover
 from wavefilt.options import Options
 from wavefilt.statistics.reference import Measured
@@ -221,6 +221,8 @@ class Run:
     def _without_trend(self, x: Array, y: Array, number: int) -> bool:
         """Denoise a block without its trend, which is added again, and return whether this was possible."""
         with np.errstate(invalid="ignore", over="ignore"):
+            if self._options.trend == "line" and equal_runs(x) is not None:  # which are no runs without the line
+                return False
             lines = trend.of_rows(x, self._options.trend)  # type: ignore[arg-type]
             if not lines.highest <= self._most:
                 return False
