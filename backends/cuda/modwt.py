@@ -28,7 +28,6 @@ from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.plan import ALONE, KEPT, Beside, GridsOf, Place, Plan, Shape, Shrinking
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import Build, DeviceArray, DeviceFunction, Kernel, Stream
-from wavefilt.backends.cuda.runtime.taps import Tap, numbered
 from wavefilt.backends.cuda.runtime.target import cuda, device, in_turn
 from wavefilt.backends.cuda.runtime.wide import filters, load4, store
 from wavefilt.backends.cuda.statistics.layout import Band, DetailLayout
@@ -359,12 +358,12 @@ def _storing(tiling: Tiling, i: int) -> DeviceFunction:
     return put
 
 
-def _reversed(lo: tuple[float, ...], hi: tuple[float, ...], dtype: str) -> tuple[tuple[Tap, ...], ...]:
-    """Filters over sqrt 2 from the last tap on, with their taps numbered."""
-    return numbered(*((np.array(h[::-1]) / 2**0.5).astype(dtype).tolist() for h in (lo, hi)))
+def _reversed(taps: tuple[float, ...], dtype: str) -> list[float]:
+    """Return the taps over sqrt 2, the last one first."""
+    return (np.array(taps[::-1]) / 2**0.5).astype(dtype).tolist()  # type: ignore[no-any-return]
 
 
-def _filters(tiling: Tiling, i: int, *outputs: Sequence[tuple[tuple[Tap, ...], int]]) -> DeviceFunction:
+def _filters(tiling: Tiling, i: int, *outputs: Sequence[tuple[list[float], int]]) -> DeviceFunction:
     """`wide.filters` of three quads of each output at the i-th step: (filter of `_reversed`, window) that it sums."""
     step, taps = tiling.steps[i], tiling.taps
     skip, apart = up4(tiling.lead(step)) - tiling.lead(step), max(step, 4)
@@ -409,7 +408,7 @@ def analysis(
     dtype = build.dtype
     number, room, width, levels = np.dtype(dtype).type, tiling.room, tiling.width, tiling.levels
     load = _loading(tiling, 0, circular, finest, "keep", dtype)
-    low_pass, high_pass = _reversed(lo, hi, dtype)
+    low_pass, high_pass = _reversed(lo, dtype), _reversed(hi, dtype)
 
     def level(i: int) -> DeviceFunction:
         """Device function: the i-th step, of one level."""
@@ -439,7 +438,7 @@ def analysis(
 
     compute, limit = in_turn(*map(level, range(levels))), registers(dtype, tiling.taps)
 
-    @kernel(build, circular, finest, tiling, taps=low_pass + high_pass, registers=limit)
+    @kernel(build, lo, hi, circular, finest, tiling, registers=limit)
     def analysis_kernel(source, beyond, rows, cut, bands, output):
         block = cuda.blockIdx.x
         row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
@@ -465,7 +464,7 @@ def synthesis(
     dtype = build.dtype
     number, room, width, levels = np.dtype(dtype).type, tiling.room, tiling.width, tiling.levels
     both = 2 * room
-    low_pass, high_pass = _reversed(lo, hi, dtype)
+    low_pass, high_pass = _reversed(lo, dtype), _reversed(hi, dtype)
     keeps, load_lowpass = function == "keep", _loading(tiling, 0, circular, False, "keep", dtype)
 
     def level(i: int) -> DeviceFunction:
@@ -499,7 +498,7 @@ def synthesis(
 
     compute = in_turn(*map(level, range(levels)))
 
-    @kernel(build, circular, tiling, function, taps=low_pass + high_pass)
+    @kernel(build, lo, hi, circular, tiling, function)
     def synthesis_kernel(coarser, bands, limits, rows, cut, samples):
         block = cuda.blockIdx.x
         row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +22,6 @@ from wavefilt.backends.cuda.plan import Shape
 from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import Build, DeviceArray, DeviceFunction, Kernel, Stream
-from wavefilt.backends.cuda.runtime.taps import Tap, numbered
 from wavefilt.backends.cuda.runtime.target import cuda, device, shared_memory
 from wavefilt.backends.cuda.runtime.wide import load4, store, value_of
 from wavefilt.backends.cuda.statistics.block_search import BINS, LISTED_IN_BLOCK, WORKSPACE, few, middles
@@ -67,11 +66,6 @@ class RowFilters:
     @property
     def padding(self) -> bool:
         return self.build.padding
-
-    @cached_property
-    def numbered(self) -> tuple[tuple[Tap, ...], ...]:
-        """All four with their taps numbered."""
-        return numbered(self.lo, self.hi, self.rec_lo, self.rec_hi)
 
 
 class Tables(NamedTuple):
@@ -124,7 +118,7 @@ def _analysing(of: RowFilters) -> DeviceFunction:
 
     The input begins behind the elements that extend it, the approximation of the ``coarsest`` level does not.
     """
-    analyse, threads = analysis(of.filter, of.numbered[:2], of.padding), of.build.threads
+    analyse, threads = analysis(of.filter, of.lo, of.hi, of.padding), of.build.threads
     quad, before, number = layout(of.padding).quad, up4(of.filter.lead) // 4, np.dtype(of.build.dtype).type
 
     def rounds(first: int) -> DeviceFunction:
@@ -154,7 +148,7 @@ def _analysing(of: RowFilters) -> DeviceFunction:
 @cache
 def _synthesising(of: RowFilters) -> DeviceFunction:
     """Device function: one level but the finest, from its details to samples where its approximation was."""
-    synthesise, put = synthesis(of.filter, of.numbered[2:], of.padding), putting(of.padding)
+    synthesise, put = synthesis(of.filter, of.rec_lo, of.rec_hi, of.padding), putting(of.padding)
     threads, number = of.build.threads, np.dtype(of.build.dtype).type
 
     def rounds(first: int) -> DeviceFunction:
@@ -183,7 +177,7 @@ def _synthesising(of: RowFilters) -> DeviceFunction:
 @cache
 def _finest(of: RowFilters) -> DeviceFunction:
     """Device function: the samples of the row from its finest level."""
-    synthesise, threads = synthesis(of.filter, of.numbered[2:], of.padding), of.build.threads
+    synthesise, threads = synthesis(of.filter, of.rec_lo, of.rec_hi, of.padding), of.build.threads
 
     @device
     def finest(buffer, odd, source, target, at, samples, flags):
@@ -267,7 +261,7 @@ def denoising(of: RowFilters, function: str, most: int) -> Kernel:
     linear, fixed, bayes = (threshold(rule, 1) for rule in RULES)
     shrunk, copy = shrink(function, dtype), copying(threads)
 
-    @kernel(of.build, of.filter, function, most, taps=sum(of.numbered, ()), registers=REGISTERS)
+    @kernel(of.build, of, function, most, registers=REGISTERS)
     def denoise_rows(samples_in, samples_out, rows, levels, tables, how, flags):
         rule, searched, start, given = how
         layout, table, factors = tables

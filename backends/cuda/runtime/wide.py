@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from .interfaces import DeviceFunction
-from .taps import constant
 from .target import SIMULATED
 
 if TYPE_CHECKING:
@@ -226,7 +225,7 @@ else:
                     for i, term in enumerate(terms):
                         if term is not None:
                             tap, window, place = term
-                            sums[i] = builder.fma(sample(window, place), constant(element, tap), sums[i])
+                            sums[i] = builder.fma(sample(window, place), ir.Constant(element, tap), sums[i])
                 return cgutils.pack_array(builder, sums)
 
             return types.UniTuple(array.dtype, len(outputs))(array, types.UniTuple(types.int64, len(begins))), generate

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, DeviceFunction
-from wavefilt.backends.cuda.runtime.taps import constant
 from wavefilt.backends.cuda.runtime.target import SIMULATED, device
 
 if TYPE_CHECKING:
@@ -153,7 +152,7 @@ else:
                 for terms in zip_longest(*outputs) if computing else ():  # some outputs have fewer
                     for i, term in enumerate(terms):
                         if term is not None:
-                            sums[i] = builder.fma(window[term[1]], constant(element, term[0]), sums[i])
+                            sums[i] = builder.fma(window[term[1]], ir.Constant(element, term[0]), sums[i])
                 return cgutils.pack_array(builder, [*sums, *remaining])
 
             return state(state, rows), generate

@@ -20,7 +20,6 @@ from wavefilt.backends.cuda.plan import ALONE, KEPT, Beside, Place, Plan, Shape,
 from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import Build, DeviceArray, DeviceFunction, Kernel, Stream
-from wavefilt.backends.cuda.runtime.taps import Tap, numbered
 from wavefilt.backends.cuda.runtime.target import cuda, device
 from wavefilt.backends.cuda.runtime.wide import filters, store
 from wavefilt.backends.cuda.statistics.layout import DetailLayout
@@ -61,16 +60,6 @@ class SectionLevel:
     @cached_property
     def axes(self) -> tuple[Filter, Filter]:
         return Filter(len(self.down[0]), self.periodized[0]), Filter(len(self.along[0]), self.periodized[1])
-
-    @cached_property
-    def numbered(self) -> tuple[tuple[Tap, ...], ...]:
-        """The filters down, then those along, with their taps numbered."""
-        return numbered(*self.down, *self.along)
-
-    @property
-    def structure(self) -> tuple[object, ...]:
-        """The constants that filters of equal lengths share."""
-        return self.axes, self.several, self.height
 
     @property
     def taps(self) -> int:
@@ -198,7 +187,7 @@ def _analysing_rows(of: SectionLevel) -> DeviceFunction:
     """Device function: both filters along ``here`` rows of a tile, from shared memory to two bands."""
     g, threads = of.axes[1], of.build.threads
     lead = g.lead + g.lead % 2
-    analyse = filters([[(h[::-1][k], 0, lead - g.lead + k) for k in range(g.taps)] for h in of.numbered[2:]], 2)
+    analyse = filters([[(h[::-1][k], 0, lead - g.lead + k) for k in range(g.taps)] for h in of.along], 2)
     put = columns.put([0])
 
     @device
@@ -223,14 +212,14 @@ def forward(of: SectionLevel) -> Kernel:
     warm = -(-kept // ROWS_NEW)  # steps that fill the window
     above = f.lead + warm * ROWS_NEW - kept  # the first row read, before the first under the tile
     f_lag, lead = f.lag, g.lead + g.lead % 2
-    outputs = analysis(*of.numbered[:2])
+    outputs = analysis(*of.down)
     blank, load = (number(0),) * (len(outputs) + kept), columns.column(ROWS_NEW)
     fill, step = (columns.slide(outputs, (kept,), ROWS_NEW, computing) for computing in (False, True))
     shared, last = 2 * height * threads, height * threads
     put = columns.put([i * threads + w * last for i in range(STEP) for w in range(2)])
     place_along, edge, along_rows = _places(g, of.several[1]), _forward_edge(of), _analysing_rows(of)
 
-    @kernel(of.build, of.structure, taps=sum(of.numbered, ()), registers=forward_registers(of.build.dtype, of.taps))
+    @kernel(of.build, of, registers=forward_registers(of.build.dtype, of.taps))
     def sections_forward_kernel(samples, bands, tiling, table, entries):
         x, source, plane, pitch, rows, across = samples
         array, stride, band, lowpass, lowpass_plane, lowpass_pitch, rows_out, across_out = bands
@@ -362,7 +351,7 @@ def _synthesising_rows(of: SectionLevel) -> DeviceFunction:
     g, number, half = of.axes[1], np.dtype(of.build.dtype).type, of.build.threads // 2
     last, taps = 2 * of.height * half, range(g.taps // 2)
     terms = [
-        [(h[2 * j + (g.lead + s) % 2], w, g.low + top - j) for j in taps for w, h in enumerate(of.numbered[2:])]
+        [(h[2 * j + (g.lead + s) % 2], w, g.low + top - j) for j in taps for w, h in enumerate(of.along)]
         for s, top in enumerate(g.tops)
     ]
     synthesise, put_one, put_pair = filters(terms, 1), columns.put([0]), columns.put([0, 1])
@@ -394,7 +383,7 @@ def inverse(of: SectionLevel, function: str) -> Kernel:
     kept = f.low + f.high
     warm = -(-kept // STEP)
     above = f.low + warm * STEP - kept
-    outputs = synthesis(of.numbered[0], of.numbered[1], f)
+    outputs = synthesis(*of.down, f)
     blank, load = (number(0),) * (len(outputs) + 2 * kept), columns.column(STEP)
     fill, step = (columns.slide(outputs, (kept, kept), STEP, computing) for computing in (False, True))
     last = 2 * height * half  # elements of what came of A and H; then of V and D
@@ -407,7 +396,7 @@ def inverse(of: SectionLevel, function: str) -> Kernel:
     )
     limit = inverse_registers(of.build.dtype, of.taps, any(of.periodized), function)
 
-    @kernel(of.build, of.structure, function, taps=sum(of.numbered, ()), registers=limit)
+    @kernel(of.build, of, function, registers=limit)
     def sections_inverse_kernel(bands, sections, tiling, thresholds, first, samples, aligned, flags, checks):
         """Samples that are not finite are flagged with ``checks``."""
         array, stride, band, lowpass, lowpass_plane, lowpass_pitch, rows_in, across_in = bands
