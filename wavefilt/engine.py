@@ -121,11 +121,6 @@ class Rows:
     Both are only ever sliced. Rows in a file or in device memory have subclasses.
     """
 
-    summing = True
-    """Whether the first pass sums squares even if nobody has asked: another pass would cost more."""
-    elsewhere = False
-    """Whether another thread denoises even a single chunk."""
-
     def __init__(self, x: Array, out: Array, backend: Backend) -> None:
         self.x, self.out, self.backend = x, out, backend
         self.trends = dict[int, Trend]()
@@ -294,7 +289,7 @@ class Rows:
             return self.run(group, job, begin_chunks)
 
         counts = job.lengths * np.int64(last - first)
-        state = State(counts, 1, self.dtype, self.bins, self.summing)
+        state = State(counts, 1, self.dtype, self.bins, True)
         return PassStatistics(state, run, self.tally, self.to_host, self.whole, partial(self.guesses, job, group))
 
 
@@ -352,7 +347,7 @@ def denoise_chunks(rows: Rows, options: Options, level: int, limit: int, report:
         own = np.flatnonzero(~dead) if record else np.array(group[0].numbers)
         noise = rows.find_noise(group, job) if options.noise.changing else None
         # the coefficients of a single chunk are kept; with several traces, each trace is a group of its own
-        kept = rows.decompose(group[0], job) if len(group) == 1 and not rows.elsewhere else None
+        kept = rows.decompose(group[0], job) if len(group) == 1 else None
         if kept is None:
             statistics: Statistics = rows.statistics(job, group)
         else:

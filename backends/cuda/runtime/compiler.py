@@ -9,8 +9,8 @@ arrays, `MemoryPointer` and `CudaAPIError` of `numba.cuda.cudadrv` (`target`, `g
 * `_Kernel` (`bind`, `_codelibrary`, `_reduce_states`, `_rebuild`), to keep kernels on disk: the cache of numba-cuda
   tells closures apart by pickling them, and processes that write to it at once mix up its files
 * `CUDACodeLibrary` (`llvm_strs`, `get_ltoir`, `_cubin_cache`, `_ensure_cc`), to say that places of threads are not
-  negative, and to link with options for fast math, which numba-cuda does not pass on; `get_asm_str`, whose PTX is only searched for
-  functions that no kernel here calls, and takes a second
+  negative, and to link with options for fast math, which numba-cuda does not pass on; `get_asm_str`, whose
+  PTX is only searched for functions that no kernel here calls, and takes a second
 * `global_compiler_lock`: two threads that launch a kernel for the first time break numba-cuda
 * `Module._finalizer`: a kernel that ran on several GPUs is unloaded several times, which corrupts the heap
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from contextlib import suppress
-from typing import Protocol, TypeVar, cast
+from functools import partial, wraps
+from typing import Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 from numpy.typing import DTypeLike
 
@@ -17,6 +18,8 @@ from .interop import exhausted
 from .target import SIMULATED, CudaAPIError, cuda
 
 Result = TypeVar("Result")
+Owner = TypeVar("Owner", bound="_Clearing")
+Given = ParamSpec("Given")
 OUT_OF_MEMORY = 2
 """The driver's CUDA_ERROR_OUT_OF_MEMORY."""
 KEPT = 8  # methods whose launches a plan keeps
@@ -43,6 +46,23 @@ def guarded(work: Callable[[], Result], clear: Callable[[], None]) -> Result:
         if used_up(error):
             raise OutOfMemory(str(error)) from error
         raise
+
+
+class _Clearing(Protocol):
+    @property
+    def clear(self) -> Callable[[], None]: ...
+
+
+def retried(
+    method: Callable[Concatenate[Owner, Given], Result],
+) -> Callable[Concatenate[Owner, Given], Result]:
+    """Decorator of a method: call it as `guarded` does, with the ``clear`` of its object."""
+
+    @wraps(method)
+    def call(self: Owner, *arguments: Given.args, **named: Given.kwargs) -> Result:
+        return guarded(partial(method, self, *arguments, **named), self.clear)
+
+    return call
 
 
 def used_up(error: Exception) -> bool:
