@@ -463,7 +463,7 @@ def transform(
     number, width, room = np.dtype(build.dtype).type, tiling.width, (1 + tiling.inverse) * tiling.room
     load = _loading(tiling, 0, circular, finest, "keep", build.dtype)
     steps = (_step(lo, hi, circular, build, tiling, function, i) for i in range(tiling.levels))
-    compute, limit = in_turn(*steps), registers(build.dtype, tiling)
+    compute, limit, inverse = in_turn(*steps), registers(build.dtype, tiling), tiling.inverse
 
     @kernel(build, lo, hi, circular, tiling, finest, function, registers=limit)
     def modwt_kernel(source, beyond, bands, limits, rows, cut, output):
@@ -474,7 +474,8 @@ def transform(
         first, tile, spread = cut
         base = first + (block >> spread) * (tile << spread) + (block & ((1 << spread) - 1)) * width
         buffer = cuda.shared.array(room, number)
-        load(buffer, 0, source, row, base, cut, number(0), beyond)
+        rows_of = source.array, source.at, source.aligned or inverse
+        load(buffer, 0, rows_of, row, base, cut, number(0), beyond)
         compute(buffer, bands, limits, rows, beyond, output, row, base, cut)
 
     return modwt_kernel

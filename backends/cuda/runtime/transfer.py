@@ -44,6 +44,8 @@ PIECE, SMALLEST, PIECES = 1 << 20, 1 << 18, 2
 """Bytes that are staged and sent at a time, at most and at least, and pieces of a thread if there are enough."""
 SHARE = 1 << 18
 """Bytes for which another thread is worth waking."""
+REGISTERED_AFTER = 0
+"""Calls in a row with one array of a user after which its memory is pinned, until it is freed; 0: never."""
 THREADS = min(8, available_cpus())
 TOUCHING = min(8, available_cpus())
 """Threads that make the pages of a result while others stage."""
@@ -113,7 +115,21 @@ class Ring:
         self._threads = threads
         self._lock = threading.Lock()
         self._lanes: dict[int, list[_Lane]] = {}  # by context
+        self._repeated: tuple[weakref.ref[Array] | None, int] = None, 0  # the array of the last call, and how often
         self._transfers: dict[tuple[int, int, bool, int], _Transfer] = {}  # by context, lanes, direction, parts touched
+
+    def register(self, host: Array) -> None:
+        """Pin the memory of an array of NumPy if the last calls had this array as well."""
+        owner = host
+        while isinstance(owner.base, np.ndarray):
+            owner = owner.base
+        if not REGISTERED_AFTER or SIMULATED or owner.base is not None:
+            return
+        last, count = self._repeated
+        count = count + 1 if last is not None and last() is owner else 1
+        self._repeated = weakref.ref(owner), count
+        if count == REGISTERED_AFTER:
+            _pin(owner, host.ctypes.data, host.nbytes, None)
 
     def prepare(self) -> None:
         """Begin to load or to compile the functions that copy, while kernels are compiled."""
@@ -319,30 +335,33 @@ class _Block:
 
     def pin(self) -> None:
         """Pin the memory; if the system refuses, it stays pageable."""
-        if SIMULATED or self._tried:
-            return
-        from cuda.bindings import driver
+        if not SIMULATED and not self._tried:
+            self._tried = True
+            _pin(self, self.address, self._extent, self._memory)
 
-        self._tried = True
-        cuda.current_context()
-        context = checked(driver.cuCtxGetCurrent())
-        (error,) = driver.cuMemHostRegister(self.address, self._extent, driver.CU_MEMHOSTREGISTER_PORTABLE)
-        if int(error) == 0:
-            facts = driver, context, self.address, self._memory, os.getpid()
-            weakref.finalize(self, _unpin, *facts).atexit = False
+
+def _pin(owner: object, address: int, size: int, memory: Array | None) -> None:
+    """Pin memory until its ``owner`` is gone, if the system allows it; ``memory`` is kept alive until then."""
+    from cuda.bindings import driver
+
+    cuda.current_context()
+    context = checked(driver.cuCtxGetCurrent())
+    (error,) = driver.cuMemHostRegister(address, size, driver.CU_MEMHOSTREGISTER_PORTABLE)
+    if int(error) == 0:
+        weakref.finalize(owner, _unpin, driver, context, address, memory, os.getpid()).atexit = False
 
 
 unfreed: list[Array] = []
 """Memory that the driver has not let go of: were it used for something else, a GPU could still write there."""
 
 
-def _unpin(driver: ModuleType, context: object, address: int, memory: Array, process: int) -> None:
+def _unpin(driver: ModuleType, context: object, address: int, memory: Array | None, process: int) -> None:
     if os.getpid() != process:  # a forked child, whose memory is a copy that no GPU knows
         return
     driver.cuCtxPushCurrent(context)
     (error,) = driver.cuMemHostUnregister(address)
     driver.cuCtxPopCurrent()
-    if int(error) != 0:
+    if int(error) != 0 and memory is not None:
         unfreed.append(memory)
 
 

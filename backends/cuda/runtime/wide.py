@@ -52,9 +52,6 @@ if SIMULATED:
     def value_of(bits, array):
         return np.array(bits).astype(f"i{array.dtype.itemsize}").view(array.dtype)[()]
 
-    def bits_of(value):
-        return np.asarray(value).view(f"i{value.dtype.itemsize}")[()]
-
     def filters(outputs: Sequence[Sequence[Term]], width: int) -> DeviceFunction:
         def apply(array, begins):
             return tuple(sum(array.dtype.type(h) * array[begins[w] + i] for h, w, i in terms) for terms in outputs)
@@ -187,16 +184,6 @@ else:
             return builder.bitcast(bits if bits.type == same else builder.trunc(bits, same), real)
 
         return array.dtype(types.int64, array), generate
-
-    @intrinsic
-    def bits_of(typing, value):
-        """The bits of a float, as an integer as wide."""
-        integer = types.Integer.from_bitwidth(value.bitwidth)
-
-        def generate(context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Values) -> Value:
-            return builder.bitcast(arguments[0], context.get_value_type(integer))
-
-        return integer(value), generate
 
     def filters(outputs: Sequence[Sequence[Term]], width: int) -> DeviceFunction:
         """Device function ``(array, begins) -> outputs``: sums of products of taps and some windows.
