@@ -98,8 +98,8 @@ def _measured(transform: str, wavelet: str, shape: tuple[int, int], padding: boo
         "denoise": partial(denoiser.run, x, y),
     }
     times = {name: gpu_time(one, LAUNCHES, repeats) for name, one in work.items()}
-    denoiser.run(x, y, plan.own_stream())
-    plan.own_stream().synchronize()
+    denoiser.run(x, y, plan.own_stream)
+    plan.own_stream.synchronize()
     row: Row = {"transform": transform, "wavelet": wavelet, "shape": shape, "padding": padding, "fastmath": fastmath}
     row |= {"times": times, "error": _error(y.copy_to_host().reshape(shape), _expected(method, host))}
     plan.release()

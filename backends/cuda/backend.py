@@ -188,7 +188,12 @@ class Cuda(Backend):
             return Pyramid(tuple(c[:0] for c in one), analysis, shape)
         plan, stream = self._plan(analysis, x)
         pyramid = self._lent(plan, stream, analysis, shape, not interop.on_device(x))
-        plan.forward(self.ring.brought(x, plan, stream), stream)
+        if interop.on_device(x):
+            source = interop.flat(x)
+        else:
+            source = plan.buffer("x", x.size)
+            self.ring.upload(np.ascontiguousarray(x), source, stream)
+        plan.forward(source, stream)
         return pyramid
 
     def _lent(
@@ -418,7 +423,7 @@ class Cuda(Backend):
         if denoiser.replayable and not target.SIMULATED:
             samples = stand_in(0, plan.shape.rows * plan.shape.samples, plan.dtype, True)
             with compiler.noting() as launches:
-                denoiser.run(samples, samples, plan.own_stream())
+                denoiser.run(samples, samples, plan.own_stream)
             compiler.together(launches)
         return denoiser
 

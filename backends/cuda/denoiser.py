@@ -105,13 +105,13 @@ class Denoiser:
 
         def measure(on: Stream) -> None:
             if measuring:
-                side = plan.side_stream() if found.mixed and not (beside or SIMULATED) else None
+                side = plan.side_stream if found.mixed and not (beside or SIMULATED) else None
                 found.run(self._medians, self._energy, on, self.quick, side)
 
         def fork() -> None:
             """Measure the first bands while the forward transform goes on to the others."""
             if beside:
-                side = plan.side_stream()
+                side = plan.side_stream
                 before.record(stream)
                 before.wait(side)
                 measure(side)

@@ -64,7 +64,7 @@ class Plans:
         if plan is None:
             plan = FAMILIES[shape.transform](shape, self.options)
             plan.key = shape, threading.get_ident(), number
-            plan.stream = plan.own_stream() if number < 0 else interop.stream_of(number)
+            plan.stream = plan.own_stream if number < 0 else interop.stream_of(number)
         plan.take_over()
         return plan
 

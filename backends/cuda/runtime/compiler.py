@@ -2,7 +2,7 @@
 
 No other module uses private interfaces of numba-cuda, except for names that are stable but not documented: device
 arrays, `MemoryPointer` and `CudaAPIError` of `numba.cuda.cudadrv` (`target`, `graph`), and `cgutils`, `types` and
-`intrinsic` (`wide`, `sections.columns`). Interfaces used here are checked when this is imported (`_probe`):
+`intrinsic` (`wide`). Interfaces used here are checked when this is imported (`_probe`):
 
 * `CUDADispatcher` (`compile`, `overloads`, `add_overload`, `targetoptions`, `typeof_pyval`), to compile and
   launch kernels that come from the cache on disk, and to note launches without making them
@@ -156,15 +156,14 @@ if not SIMULATED:
             driver.cuKernelSetAttribute(kind, size, function.handle, function.device.id)
             dispatcher.compile.room[place] = size
 
-    def linked(library: CUDACodeLibrary, capability: tuple[Any, ...], registers: int | None, fast: bool) -> bytes:
-        """Return the machine code of a kernel."""
-        return _link(library, capability, registers, fast, "cubin")
-
     def ptx_of(library: CUDACodeLibrary, capability: tuple[Any, ...], registers: int | None, fast: bool) -> str:
         """Return the assembly that the linker makes of a kernel."""
-        return _link(library, capability, registers, fast, "ptx").decode().strip("\0")
+        return linked(library, capability, registers, fast, "ptx").decode().strip("\0")
 
-    def _link(library: Any, capability: tuple[Any, ...], registers: int | None, fast: bool, form: str) -> bytes:
+    def linked(
+        library: CUDACodeLibrary, capability: tuple[Any, ...], registers: int | None, fast: bool, form: str = "cubin"
+    ) -> bytes:
+        """Return the machine code of a kernel."""
         options = ["-arch=sm_{}{}{}".format(*capability), "-lto", *(FAST_LINK if fast else ())]
         options += [f"-maxrregcount={registers}"] if registers else []
         options += ["-ptx"] if form == "ptx" else []
@@ -198,11 +197,7 @@ if not SIMULATED:
         def __call__(self, signature: Any) -> _Kernel:
             """Return the kernel for these types, ready to be launched on the current GPU."""
             types = tuple(getattr(signature, "args", signature))
-            with global_compiler_lock:
-                if not self.ready(types):
-                    logger.info("compiling kernels")
-                    code = self.code(types)
-                    self.keep(types, code, self.machine_code(code))
+            together([(self._dispatcher, types)])
             return self._dispatcher.overloads[types]
 
         def ready(self, types: Types) -> bool:
@@ -225,14 +220,6 @@ if not SIMULATED:
             kernel.bind()
             self._dispatcher.add_overload(kernel, types)
             self._binaries.save(types, kernel)
-
-        def machine_code(self, kernel: _Kernel) -> bytes | None:
-            """Return the machine code for the current GPU; None where only numba-cuda can link."""
-            library = kernel._codelibrary
-            if not library._lto:
-                return None
-            capability = library._ensure_cc(None)
-            return linked(library, capability, self.limit(capability[:2]), self.fast)
 
         def limit(self, capability: Capability) -> int | None:
             """Return the most registers of a thread on GPUs of a compute capability."""
@@ -278,11 +265,12 @@ def together(launches: Sequence[Launch]) -> None:
         with ThreadPoolExecutor(min(available_cpus(), len(missing))) as threads:
             begun = []
             for kernel, types in missing:
-                code, library = kernel.compile.code(types), None
-                library = code._codelibrary
-                capability = library._ensure_cc(None)
-                limit = kernel.compile.limit(capability[:2])
-                work = threads.submit(linked, library, capability, limit, kernel.compile.fast) if library._lto else None
+                code = kernel.compile.code(types)
+                library, work = code._codelibrary, None  # without link-time optimization, only numba-cuda can link
+                if library._lto:
+                    capability = library._ensure_cc(None)
+                    limit = kernel.compile.limit(capability[:2])
+                    work = threads.submit(linked, library, capability, limit, kernel.compile.fast)
                 begun.append((kernel, types, code, work))
             for kernel, types, code, work in begun:
                 kernel.compile.keep(types, code, None if work is None else work.result())

@@ -36,8 +36,7 @@ from wavefilt.threads import available_cpus, parallel
 
 from . import interop
 from .graph import DriverError, checked, handle
-from .interfaces import DeviceArray, Samples, Stream
-from .memory import Buffers
+from .interfaces import DeviceArray, Stream
 from .target import SIMULATED, cuda
 
 PIECE, SMALLEST, PIECES = 1 << 20, 1 << 18, 2
@@ -154,15 +153,6 @@ class Ring:
             checked(driver.cuMemcpyHtoDAsync(*arguments))
         if parts or not direct:
             self._move(_bytes(host)[:0] if direct else _bytes(host), device, stream, True, parts)
-
-    def brought(self, x: Samples, plan: Buffers, stream: Stream) -> DeviceArray:
-        """Return the rows of ``x`` as a flat device array: ``x`` itself, or a copy in the plan's buffer."""
-        if interop.on_device(x):
-            return interop.flat(x)
-        host = np.ascontiguousarray(x)
-        source = plan.buffer("x", host.size)
-        self.upload(host, source, stream)
-        return source
 
     def download(self, device: DeviceArray, host: Array, stream: Stream) -> None:
         """Copy a flat device array into a contiguous host array after the work on ``stream``, and wait for it."""

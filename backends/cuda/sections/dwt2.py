@@ -21,13 +21,12 @@ from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import Build, DeviceArray, DeviceFunction, Kernel, Stream
 from wavefilt.backends.cuda.runtime.target import cuda, device
-from wavefilt.backends.cuda.runtime.wide import filters, store
+from wavefilt.backends.cuda.runtime.wide import Outputs, filters, load_column, put_at, slide, store
 from wavefilt.backends.cuda.statistics.layout import DetailLayout
 from wavefilt.backends.cuda.thresholding import shrink
 from wavefilt.thresholding.shrinkage import Shrinkage
 
-from . import columns
-from .columns import Outputs, Tiling, tile_of
+from .columns import Tiling, tile_of
 
 STEP = 4
 """Coefficients of a step: of 2 STEP rows of samples, whose loads are under way together."""
@@ -153,7 +152,7 @@ def _forward_edge(of: SectionLevel) -> DeviceFunction:
     """
     number, threads, last = np.dtype(of.build.dtype).type, of.build.threads, of.height * of.build.threads
     (several_down, several_along), place_down = of.several, _places(of.axes[0], of.several[0])
-    load = columns.column(STEP)
+    load = load_column(STEP)
 
     @device
     def in_row(x, start, j, a, k, b, m, c):
@@ -188,7 +187,7 @@ def _analysing_rows(of: SectionLevel) -> DeviceFunction:
     g, threads = of.axes[1], of.build.threads
     lead = g.lead + g.lead % 2
     analyse = filters([[(h[::-1][k], 0, lead - g.lead + k) for k in range(g.taps)] for h in of.along], 2)
-    put = columns.put([0])
+    put = put_at([0])
 
     @device
     def along_rows(buffer, bands, window, low, low_pitch, high, high_pitch, here):
@@ -213,10 +212,10 @@ def forward(of: SectionLevel) -> Kernel:
     above = f.lead + warm * ROWS_NEW - kept  # the first row read, before the first under the tile
     f_lag, lead = f.lag, g.lead + g.lead % 2
     outputs = analysis(*of.down)
-    blank, load = (number(0),) * (len(outputs) + kept), columns.column(ROWS_NEW)
-    fill, step = (columns.slide(outputs, (kept,), ROWS_NEW, computing) for computing in (False, True))
+    blank, load = (number(0),) * (len(outputs) + kept), load_column(ROWS_NEW)
+    fill, step = (slide(outputs, (kept,), ROWS_NEW, computing) for computing in (False, True))
     shared, last = 2 * height * threads, height * threads
-    put = columns.put([i * threads + w * last for i in range(STEP) for w in range(2)])
+    put = put_at([i * threads + w * last for i in range(STEP) for w in range(2)])
     place_along, edge, along_rows = _places(g, of.several[1]), _forward_edge(of), _analysing_rows(of)
 
     @kernel(of.build, of, registers=forward_registers(of.build.dtype, of.taps))
@@ -329,7 +328,7 @@ def _within(i, n, periodized):
 def _inverse_edge(of: SectionLevel, function: str) -> DeviceFunction:
     """Device function: coefficients of four rows at an edge, shrunk, by way of the places of what comes of them."""
     half, round_down = of.build.threads // 2, of.periodized[0]
-    (shrunk, _), load = _shrinking(of.build.dtype, function), columns.column(2 * STEP)
+    (shrunk, _), load = _shrinking(of.build.dtype, function), load_column(2 * STEP)
 
     @device
     def edge(buffer, target, bands, low, low_pitch, high, high_pitch, s, t, row, rows):
@@ -354,7 +353,7 @@ def _synthesising_rows(of: SectionLevel) -> DeviceFunction:
         [(h[2 * j + (g.lead + s) % 2], w, g.low + top - j) for j in taps for w, h in enumerate(of.along)]
         for s, top in enumerate(g.tops)
     ]
-    synthesise, put_one, put_pair = filters(terms, 1), columns.put([0]), columns.put([0, 1])
+    synthesise, put_one, put_pair = filters(terms, 1), put_at([0]), put_at([0, 1])
 
     @device
     def along_rows(buffer, y, window, at, pitch, aligned, single, here):
@@ -384,11 +383,11 @@ def inverse(of: SectionLevel, function: str) -> Kernel:
     warm = -(-kept // STEP)
     above = f.low + warm * STEP - kept
     outputs = synthesis(*of.down, f)
-    blank, load = (number(0),) * (len(outputs) + 2 * kept), columns.column(STEP)
-    fill, step = (columns.slide(outputs, (kept, kept), STEP, computing) for computing in (False, True))
+    blank, load = (number(0),) * (len(outputs) + 2 * kept), load_column(STEP)
+    fill, step = (slide(outputs, (kept, kept), STEP, computing) for computing in (False, True))
     last = 2 * height * half  # elements of what came of A and H; then of V and D
     shared, keeps, round_along = 2 * last, function == "keep", of.periodized[1]
-    put = columns.put([i * half for i in range(2 * STEP)])
+    put = put_at([i * half for i in range(2 * STEP)])
     (_, both), edge, along_rows = (
         _shrinking(of.build.dtype, function),
         _inverse_edge(of, function),

@@ -181,8 +181,7 @@ class CudaStatistics:
             host = layout.array.copy_to_host(stream=self._stream)
             self._stream.synchronize()
             for own, band in zip(found, layout.bands, strict=False):
-                strides = (host.itemsize * band.pitch, host.itemsize)
-                own.append(np.lib.stride_tricks.as_strided(host[band.offset :], (band.rows, band.length), strides))
+                own.append(band.of(host))
         if self._pooled:
             return ReferenceStatistics([np.concatenate([rows.ravel() for rows in own])[None] for own in found])
         return ReferenceStatistics([rows for (rows,) in found])
