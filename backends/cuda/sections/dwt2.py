@@ -299,21 +299,11 @@ def _shrinking(dtype: str, function: str) -> tuple[DeviceFunction, DeviceFunctio
         return threshold(d, t) if d == d else d  # what is not finite has to stay so
 
     @device
-    def both(low, high, s, t):
-        a, b, c, d = low
-        p, q, r, u = high
-        return (
-            shrunk(a, s),
-            shrunk(b, s),
-            shrunk(c, s),
-            shrunk(d, s),
-            shrunk(p, t),
-            shrunk(q, t),
-            shrunk(r, t),
-            shrunk(u, t),
-        )
+    def four(values, t):
+        a, b, c, d = values
+        return shrunk(a, t), shrunk(b, t), shrunk(c, t), shrunk(d, t)
 
-    return shrunk, both
+    return shrunk, device(lambda low, high, s, t: four(low, s) + four(high, t))
 
 
 @device
