@@ -123,7 +123,7 @@ def run(
     if chosen is not None:
         for block, row in of.items():
             problem = Problem(samples, block, tile)
-            row["estimates"] = {k.name: columns.estimates([problem.case(k.name).counted()], chosen) for k in KERNELS}
+            row["estimates"] = {k.name: columns.estimates(problem.case(k.name).counted(), chosen) for k in KERNELS}
     return result(
         "blocks",
         unit="ms",

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -14,13 +20,18 @@ from wavefilt.benchmarks.common.columns import release
 from wavefilt.benchmarks.common.environment import result
 from wavefilt.benchmarks.common.measuring import gpu_time, signal
 from wavefilt.benchmarks.common.tables import Report, Row, Table
-from wavefilt.benchmarks.ske.counts import PAIRS, Problem, analysis_cost, synthesis_cost
+from wavefilt.benchmarks.ske.counts import PAIRS, Problem, analysis_cost, forward, inverse, synthesis_cost
+from wavefilt.ske import devices
+from wavefilt.ske.calibrated import Launch, estimate
+from wavefilt.ske.devices import Calibration
 
 KI, MI = 1 << 10, 1 << 20
 SHAPES = ((1, 64 * KI), (1, MI), (1, 64 * MI), (24, 1024), (4096, 16 * KI))
 CASES = [("dwt", wavelet, shape) for wavelet in ("db4", "db8") for shape in SHAPES] + [("modwt", "db4", (1, MI))]
 WAYS = [(padding, fastmath) for padding in (True, False) for fastmath in (False, True)]
 LEVEL, BANKS, LAUNCHES, REPEATS = 5, 32, 8, 15
+METRIC = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"
+"""Counter of Nsight Compute."""
 
 
 class Access(NamedTuple):
@@ -55,42 +66,119 @@ def conflicts(problem: Problem, padding: bool) -> dict[str, float]:
     _, both = synthesis_cost(problem.filter, PAIRS)
     found = {"forward": 0.0, "inverse": 0.0}
     for level, n in enumerate(problem.lengths[:-1]):
-        forward, inverse = (problem.rows * n / elements / 32 for elements in (8, 2 * PAIRS))
-        accesses = {"forward": [Access(window, forward * loads)], "inverse": [Access(places[:32], inverse * both)]}
-        accesses["forward"].append(Access(places[:32], forward))
+        down, up = (problem.rows * n / elements / 32 for elements in (8, 2 * PAIRS))
+        accesses = {"forward": [Access(window, down * loads)], "inverse": [Access(places[:32], up * both)]}
+        accesses["forward"].append(Access(places[:32], down))
         if level:  # the finest samples go to device memory
-            accesses["inverse"] += [Access([places[2 * v + i] for v in warp], inverse) for i in range(2)]
+            accesses["inverse"] += [Access([places[2 * v + i] for v in warp], up) for i in range(2)]
         for name, own in accesses.items():
             found[name] += sum(access.times * extra_wavefronts(access.places) for access in own)
     return found
+
+
+def estimated(problem: Problem, extra: Mapping[str, float], device: Calibration) -> dict[str, float]:
+    """Return the milliseconds of both transforms by the SKE model, with the ``extra`` wavefronts of conflicts."""
+    found = {}
+    for name, counted in {"forward": forward, "inverse": inverse}.items():
+        launches = counted(problem)
+        total = sum(one.instructions["wavefront"] * one.blocks * one.threads / 32 for one in launches)
+        more = 1 + extra[name] / total
+        found[name] = 1e3 * sum(estimate(_with_wavefronts(one, more), device).seconds for one in launches)
+    return found
+
+
+def _with_wavefronts(launch: Launch, factor: float) -> Launch:
+    wavefronts = factor * launch.instructions["wavefront"]
+    return replace(launch, instructions={**launch.instructions, "wavefront": wavefronts})
 
 
 def run(quick: bool = False, repeats: int = REPEATS) -> Row:
     """Measure every case in every way. Raises BackendUnavailable without a GPU."""
     backends.get("cuda")
     rows = []
-    for transform, wavelet, (count, samples) in CASES[:: 4 if quick else 1]:
-        shape = (count, min(samples, 64 * KI)) if quick else (count, samples)
+    for transform, wavelet, shape in _cases(quick):
         for padding, fastmath in WAYS:
             rows.append(_measured(transform, wavelet, shape, padding, fastmath, 3 if quick else repeats))
             release()
-    return result("cuda_layouts", quick=quick, repeats=repeats, rows=rows)
+    counted = _profiled(quick)
+    for row in rows:
+        case = f"{row['wavelet']} {tuple(row['shape'])} {row['padding']}"
+        if row["transform"] == "dwt" and case in counted:
+            row["profiled"] = counted[case]
+    return result("cuda_layouts", quick=quick, repeats=repeats, profiler=bool(counted), rows=rows)
+
+
+def _cases(quick: bool) -> Iterator[tuple[str, str, tuple[int, int]]]:
+    """Yield transform, wavelet and shape of each case."""
+    for transform, wavelet, (count, samples) in CASES[:: 4 if quick else 1]:
+        yield transform, wavelet, (count, min(samples, 64 * KI)) if quick else (count, samples)
+
+
+def _plan(transform: str, wavelet: str, shape: tuple[int, int], padding: bool, fastmath: bool) -> tuple[Any, Any]:
+    """Return the options of a run and the plan of its kernels."""
+    from wavefilt.backends.cuda.options import KernelOptions
+    from wavefilt.backends.cuda.plan import Shape
+    from wavefilt.backends.cuda.plans import FAMILIES
+    from wavefilt.options import Options
+
+    options = Options(wavelet, level=LEVEL, transform=transform, rule="universal", sigma="global")
+    own = Shape.of(options.analysis(LEVEL), "float32", shape[0], shape[1:])
+    return options, FAMILIES[transform](own, KernelOptions(padding, fastmath))
+
+
+def _profiled(quick: bool) -> dict[str, dict[str, float]]:
+    """Return the bank conflicts that Nsight Compute counts in each DWT, by case; empty without ``ncu``."""
+    ncu = shutil.which("ncu")
+    if ncu is None:
+        return {}
+    program = [sys.executable, "-m", "wavefilt.benchmarks.layouts", *(["--quick"] if quick else [])]
+    command = [ncu, "--clock-control", "none", "--csv", "--metrics", METRIC, *program]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    found: dict[str, dict[str, float]] = {}
+    case = ""
+    for line in lines:
+        if line.startswith("case "):
+            case = line.removeprefix("case ")
+            found[case] = {"forward": 0.0, "inverse": 0.0}
+    names, kernels = list(found), csv.DictReader(line for line in lines if line.startswith('"'))
+    order = [(name, which) for name in names for which in ("forward", "inverse")]
+    previous, place = "", -1
+    for kernel in kernels:
+        which = "forward" if "forward" in kernel["Kernel Name"] else "inverse"
+        place += which != previous
+        previous = which
+        name, expected = order[place]
+        if which != expected:
+            raise RuntimeError(f"the profiler listed {which} kernels where {expected} ones were launched")
+        found[name][which] += float(kernel["Metric Value"].replace(",", ""))
+    return found
+
+
+def profile(quick: bool) -> None:
+    """Launch forward and inverse transform of every DWT case once, for a profiler."""
+    from wavefilt.backends.cuda.runtime.target import cuda
+
+    for transform, wavelet, shape in _cases(quick):
+        for padding in (True, False) if transform == "dwt" else ():
+            _, plan = _plan(transform, wavelet, shape, padding, False)
+            x = cuda.to_device(signal(*shape).astype(np.float32).reshape(-1))
+            print(f"case {wavelet} {shape} {padding}", flush=True)
+            stream = plan.own_stream()
+            plan.forward(x, stream)
+            plan.inverse(x, stream)
+            stream.synchronize()
+            plan.release()
 
 
 def _measured(transform: str, wavelet: str, shape: tuple[int, int], padding: bool, fastmath: bool, repeats: int) -> Row:
     """Measure one case in one way: milliseconds, conflicts counted by the model, and the error against float64."""
     from wavefilt.backends.cuda.denoiser import Denoiser
-    from wavefilt.backends.cuda.options import KernelOptions
-    from wavefilt.backends.cuda.plan import Shape
-    from wavefilt.backends.cuda.plans import FAMILIES
+    from wavefilt.backends.cuda.dwt.plan import PADDED_INVERSE
     from wavefilt.backends.cuda.runtime.target import cuda
-    from wavefilt.options import Options
 
-    method = Options(wavelet, level=LEVEL, transform=transform, rule="universal", sigma="global")
+    options, plan = _plan(transform, wavelet, shape, padding, fastmath)
     host = signal(*shape).astype(np.float32)
-    own = Shape.of(method.analysis(LEVEL), "float32", shape[0], shape[1:])
-    plan = FAMILIES[transform](own, KernelOptions(padding, fastmath))
-    denoiser, x = Denoiser(plan, method, False), cuda.to_device(host.reshape(-1))
+    denoiser, x = Denoiser(plan, options, False), cuda.to_device(host.reshape(-1))
     y = cuda.device_array_like(x)
     work: dict[str, Any] = {
         "forward": lambda stream: plan.forward(x, stream),
@@ -101,19 +189,23 @@ def _measured(transform: str, wavelet: str, shape: tuple[int, int], padding: boo
     denoiser.run(x, y, plan.own_stream)
     plan.own_stream.synchronize()
     row: Row = {"transform": transform, "wavelet": wavelet, "shape": shape, "padding": padding, "fastmath": fastmath}
-    row |= {"times": times, "error": _error(y.copy_to_host().reshape(shape), _expected(method, host))}
+    row |= {"times": times, "error": _error(y.copy_to_host().reshape(shape), _expected(options, host))}
+    own = plan.options
     plan.release()
     if transform == "dwt":
-        taps = pywt.Wavelet(wavelet).dec_len
-        row["conflicts"] = conflicts(Problem(taps, shape[1], shape[0], LEVEL), padding)
+        problem = Problem(pywt.Wavelet(wavelet).dec_len, shape[1], shape[0], LEVEL, own.tile, own.threads)
+        extra = conflicts(problem, padding)
+        row["conflicts"] = extra | {"inverse": conflicts(problem, padding and PADDED_INVERSE)["inverse"]}
+        extra["inverse"] = 0.0  # the calibration is of the inverse as it is
+        row["estimates"] = estimated(problem, extra, devices.default())
     return row
 
 
-def _expected(method: Any, x: Array) -> Array:
+def _expected(options: Any, x: Array) -> Array:
     """Return the result in float64."""
     from wavefilt import engine
 
-    return np.asarray(engine.denoise(x.astype(np.float64), method, backends.get("numba"), LEVEL)[0])
+    return np.asarray(engine.denoise(x.astype(np.float64), options, backends.get("numba"), LEVEL)[0])
 
 
 def _error(y: Array, expected: Array) -> float:
@@ -127,10 +219,14 @@ TIMES = Table(
         "padding": "{padding}",
         "fast|math": "{fastmath}",
         "forward|ms": "{times[forward][median]:.4f}",
+        "SKE#1": "?{estimates[forward]:.4f}",
         "inverse|ms": "{times[inverse][median]:.4f}",
+        "SKE#2": "?{estimates[inverse]:.4f}",
         "denoise|ms": "{times[denoise][median]:.4f}",
         "conflicts|forward": "?{conflicts[forward]:.3g}",
+        "ncu#3": "?{profiled[forward]:.3g}",
         "conflicts|inverse": "?{conflicts[inverse]:.3g}",
+        "ncu#4": "?{profiled[inverse]:.3g}",
         "error": "{error:.2e}",
     },
 )
@@ -138,4 +234,10 @@ TIMES = Table(
 
 def report(found: Row) -> Report:
     """Return the table of `run`."""
-    return Report([TIMES(found)], ["Errors are those of float32 against float64, relative to the norm of the result."])
+    notes = ["Errors are those of float32 against float64, relative to the norm of the result."]
+    counter = METRIC if found.get("profiler") else "ncu was not found"
+    return Report([TIMES(found)], [*notes, f"Conflicts: by the model of interior tiles; ncu: {counter}."])
+
+
+if __name__ == "__main__":
+    profile("--quick" in sys.argv)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from wavefilt.benchmarks.common.command import Results, with_output, with_results
+from wavefilt.benchmarks.common.command import FILE, Results, with_output, with_results
 from wavefilt.cli import usage_errors
 from wavefilt.cli.options import COUNT, DEVICE, SIZE, WAVELET, Subcommands, Text, as_json
 from wavefilt.ske.occupancy import CAPABILITIES
@@ -71,8 +72,9 @@ def devices(results: Results) -> None:
 
 @ske.command("calibrate", epilog="Example: wavefilt ske calibrate -o mine.json")
 @click.option("--constants", "constants_only", is_flag=True, help="Run the microbenchmarks only, without the fit.")
+@click.option("--rows", type=FILE, help="Save the measured launches of the fit as JSON.")
 @with_results
-def calibrate(constants_only: bool, results: Results) -> None:
+def calibrate(constants_only: bool, rows: Path | None, results: Results) -> None:
     """Measure this GPU for the calibrated model, in some minutes; pass the file to --device."""
     if results.path is None and not results.as_json:
         raise click.UsageError("name a file for the calibration with -o, or print it with --json")
@@ -82,7 +84,9 @@ def calibrate(constants_only: bool, results: Results) -> None:
         device = calibration.constants()
         results.keep(json.loads(device.to_json()))  # in case the fit fails
         if not constants_only:
-            device = fit.fitted(measure.rows(fit.fit_cases(), repeats=15), device)
+            found = list(measure.rows(fit.fit_cases(), repeats=15))
+            device = fit.fitted(found, device)
+            replace(results, path=rows).keep(fit.result_of(found, device))
     results.finish(
         json.loads(device.to_json()), lambda: f"{device.name}: {device.measured['seconds']} s, {results.path}"
     )

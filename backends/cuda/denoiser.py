@@ -15,7 +15,7 @@ from wavefilt.backends.cuda.plan import Beside, Plan, Shrinking, Source
 from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.graph import Graph, repoints, stand_in, wait
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Samples, Stream
-from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
+from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda, device_name
 from wavefilt.backends.cuda.statistics.details import CudaStatistics
 from wavefilt.backends.cuda.statistics.selection import Selection
 from wavefilt.backends.cuda.thresholding import KNOWN, Chosen, Found, Searches, marking
@@ -203,7 +203,8 @@ class Denoiser:
         """Run ``work``, which may compile and allocate; a recording may not."""
         work(stream)
         self.ready = self.replayable and not SIMULATED
-        cuda_crossover.note(self.method.transform.name, self.plan.dtype, self.method.filters.dec_len)
+        taps = self.method.filters.dec_len
+        cuda_crossover.note(self.method.transform.name, self.plan.dtype, taps, device_name())
 
     def _recorded(self, key: Hashable, work: Callable[[Stream], None], addresses: tuple[int, ...] = ()) -> Graph:
         while len(self.graphs) >= GRAPHS:

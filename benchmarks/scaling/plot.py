@@ -15,6 +15,7 @@ BLACK, GRAY = "#1c2126", "#85898d"
 LOOKS = {
     "gsl": ("#4d4d4d", "s-"),
     "pywavelets": (ORANGE, "o-"),
+    "numba_one": ("#7fcbb0", "v-"),
     "numba": (GREEN, "D-"),
     "numba_kept": (GREEN, "s-"),
     "ptwt_cpu": (PURPLE, "v-"),
@@ -32,8 +33,8 @@ Lines = dict[tuple[str, ...], tuple[str, str, str]]
 LIMITS: Lines = {
     ("floors", "transfer"): ("lower bound: transfers", SKY, "--"),
     ("floors", "memory"): ("lower bound: 12n bytes", RED, "--"),
-    ("estimates", "calibrated"): ("SKE estimate, calibrated", BLACK, ":"),
-    ("estimates", "classic"): ("SKE estimate, classic", GRAY, ":"),
+    ("estimates", "calibrated"): ("SKE estimate of the kernels, calibrated", BLACK, ":"),
+    ("estimates", "classic"): ("SKE estimate of the kernels, classic", GRAY, ":"),
     ("document", "cpu"): ("2010: CPU (GSL)", GRAY, "-."),
     ("document", "gpu"): ("2010: GPU with transfers", "#b4b8bc", "-."),
 }
@@ -67,7 +68,7 @@ def _value(row: Row, keys: Sequence[str]) -> Any:
 def _figure(result: Row, title: str, unit: str, lines: Lines) -> Any:
     """Draw a panel for each wavelet, with the legend beside them; lines are by the entries of a row."""
     from matplotlib.figure import Figure
-    from matplotlib.ticker import NullLocator, ScalarFormatter
+    from matplotlib.ticker import FuncFormatter, NullLocator
 
     wavelets = list(dict.fromkeys(row["wavelet"] for row in result["rows"]))
     figure = Figure(figsize=(4.6 * len(wavelets) + 2.4, 4.8), facecolor="white", layout="constrained")
@@ -84,10 +85,12 @@ def _figure(result: Row, title: str, unit: str, lines: Lines) -> Any:
         ticks = [row["samples"] for row in rows][:: max(1, len(rows) // 5)]
         axes.set_xticks(ticks, [size(n) for n in ticks])
         axes.xaxis.set_minor_locator(NullLocator())
-        axes.yaxis.set_major_formatter(ScalarFormatter())
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     panels[0].set_ylabel(unit)
     figure.legend(handles=[*handles.values()], loc="outside right center", fontsize=SMALL, frameon=False)
     where = result["environment"]
     machine = ", ".join(name.split(",")[0] for name in (where["processor"], where["gpu"]) if name)
-    figure.suptitle(f"{title}: {machine}", fontsize=LARGE)
+    device = result["estimates"]["calibration"]
+    models = f"; SKE estimates for {device}" if device else ""
+    figure.suptitle(f"{title}: {machine}{models}", fontsize=LARGE)
     return figure

@@ -4,13 +4,14 @@ The counts follow from the constants that the kernels are compiled with, so neit
 
 * Transforms of float32 traces, with symmetric ends and soft thresholds: multiply-adds, accesses and barriers are exact,
   and tests compare them with the compiled code. The other instructions (addresses, guards, moves) were read from SASS
-  for sm_90, where they are 10 to 25 % of the total. In an interior tile a warp executes a constant number of rounds,
-  and some warps one more for the remainder. The average warp determines how busy the pipes are; the longest warp
-  determines the latency, because all others wait for it at every barrier. The boundary block of each row is counted
-  separately.
+  for sm_90, where they are 10 to 25 % of the total; the waits of the inverse for shared memory were fitted to times.
+  In an interior tile a warp executes a constant number of rounds, and some warps one more for the remainder. The
+  average warp determines how busy the pipes are; the longest warp determines the latency, because all others wait for
+  it at every barrier. The boundary block of each row is counted separately.
+* Rows denoised by one block each: as the transforms, but the other instructions are those that a profiler counted.
 * Search for the median: chains of dependent loads, atomics and barriers whose lengths depend on the data. The counts
-  were read from the source, for data without many equal values, and are less exact. A global atomic whose result is
-  used counts as a load.
+  were read from the source and from a profiler, for data without many equal values, and are less exact. A global atomic
+  whose result is used counts as a load.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import NamedTuple
 
 from wavefilt.backends.cuda.dwt.tiling import (
@@ -35,7 +37,7 @@ from wavefilt.ske.calibrated import Launch
 
 WARP, LINE = 32, 128
 Counts = defaultdict[str, float]
-SAMPLE, REGISTERS = 4, 40
+SAMPLE, REGISTERS = 4, {"forward": 40, "inverse": 48}
 """Bytes of a sample, and registers per thread for most filters."""
 
 
@@ -57,6 +59,8 @@ PAIRS = 4
 """Pairs of samples per thread of the inverse kernel."""
 TOGETHER = 8
 """Wide loads of a thread that the compiler issues before the first use."""
+LEVEL_WAIT = 7
+"""Latencies of shared memory in a level of the inverse: addresses, loads and sums depend on one another."""
 
 
 @dataclass(frozen=True)
@@ -195,7 +199,7 @@ def _launch(
         f"{name} {'-'.join(str(first + i) for i in ((1, levels) if levels > 1 else (1,)))}", blocks, problem.threads,
         end.instructions, longest.loads, longest.barriers, read, written, samples + bands,
         0 if name == "forward" else written, longest.instructions,
-        registers=REGISTERS, shared=SAMPLE * end.shared, boundary=True,
+        registers=REGISTERS[name], shared=SAMPLE * end.shared, boundary=True,
     )  # fmt: skip
     if not tiles:
         return made
@@ -266,7 +270,8 @@ def inverse_block(problem: Problem, cut: Tiling, n: int = 0, longest: bool = Fal
         warp.issue(times, int=4 * COMPARED + extra.access)
         warp.issue(4 * times * COMPUTED, fma=1)
         warp.wait(device=times if n else 0)  # one after the other
-    warp.wait(*((1, 0) if n else (0, 2)))  # tile: thresholds, then details of all levels
+    turns = -(-cut.tile // (8 * problem.threads))  # of the finest level
+    warp.wait(*((1, 0) if n else (0, 2 + 2 * turns)))  # tile: thresholds, then details of all levels
     fma, wide = synthesis_cost(f, pairs)
     for level in range(levels, 0, -1):
         times = warp.executions(-(-(sizes[level - 1] + (halo if level > 1 else 0)) // (2 * pairs)))
@@ -276,30 +281,105 @@ def inverse_block(problem: Problem, cut: Tiling, n: int = 0, longest: bool = Fal
         if level == 1:  # both halves of 32 bytes of a thread, in device memory
             warp.issue(times * pairs / 2, wavefront=SAMPLE)
         warp.issue(times, int=extra.group)
-        warp.wait(1)
+        warp.wait(1, shared=LEVEL_WAIT)
     return warp
 
 
-# rows denoised by one block each have no counts: constants of `dwt.one_block`, which imports the compiler
+# rows denoised by one block each: constants of `dwt.one_block`, which imports the compiler; a test compares them
 
 ROUNDS, THREADS, MOST_TAPS, MOST_LEVELS, MOST_SAMPLES = 5, (128, 256, 512), 32, 8, 48 << 20
+BESIDE, ROW_REGISTERS, FEW = 10608, 64, 128
+"""Bytes of shared memory beside the row, registers per thread, and values whose median is found by comparing them."""
+ROW_LEVEL = 255
+"""Other instructions of a warp per level, for guards and addresses; from counts of executed instructions."""
 
 
-def one_block_a_row(problem: Problem) -> bool:
-    """Return whether the backend denoises each row by one block, in a single launch."""
+def row_threads(problem: Problem) -> int | None:
+    """Return the threads of a block that denoises a row alone; None if the backend does not do that."""
     p = problem
     if p.taps > MOST_TAPS or p.tile or not 0 < p.level <= MOST_LEVELS:
-        return False
+        return None
     suited = THREADS[:2] if p.rows * p.samples > MOST_SAMPLES else THREADS
-    return -(-p.lengths[1] // 4) <= ROUNDS * max(suited)
+    return next((threads for threads in suited if -(-p.lengths[1] // 4) <= ROUNDS * threads), None)
+
+
+def one_block(problem: Problem) -> Launch:
+    """Return the launch that denoises every row by one block, by the universal rule and the noise of the finest level.
+
+    Raises ValueError for rows that take several blocks.
+    """
+    threads = row_threads(problem)
+    if threads is None:
+        raise ValueError(f"rows of {problem.samples} samples take several blocks")
+    whole = replace(problem, threads=threads)
+    average, longest = (_row_block(whole, which) for which in (False, True))
+    size = SAMPLE * whole.rows * whole.samples
+    return Launch(
+        "one block", whole.rows, threads, average.instructions, longest.loads, longest.barriers, size, size, 2 * size,
+        size, longest.instructions, registers=ROW_REGISTERS, shared=SAMPLE * average.shared + BESIDE,
+    )  # fmt: skip
+
+
+def _row_block(problem: Problem, longest: bool) -> Warp:
+    """Count a block that denoises a row: load, analyse, find the median, shrink, synthesise."""
+    f, warp, lengths = problem.filter, Warp(problem, longest), problem.lengths
+    (ahead, wide), (back, both) = analysis_cost(f), synthesis_cost(f, PAIRS)
+    bands = 0
+    for n, coarser in pairwise(lengths):
+        warp.shared = max(warp.shared, 2 * _half(n + up4(f.lead) + 2 * f.taps + 16) + bands)
+        bands += up4(coarser) + 16
+    times = warp.executions(problem.samples // 4)
+    warp.issue(1, int=120, other=100)
+    warp.access(2 * times, 4)
+    warp.issue(times, int=11)
+    warp.wait(1, device=1 + times / TOGETHER)
+    for n in lengths[1:]:
+        ends, times = warp.executions(f.lead + f.taps), warp.executions(-(-n // 4))
+        warp.issue(ends, int=25, fma=6, other=10)
+        warp.issue(times * ahead, fma=1)
+        warp.access(times * (wide + 2), 4)
+        warp.issue(times, int=FORWARD.group + 12)
+        warp.issue(1, int=ROW_LEVEL / 2, other=ROW_LEVEL / 2)
+        warp.wait(4, shared=2 * ends + times + 4)
+    _block_median(warp, lengths[1])
+    warp.issue(1, int=60, fma64=60, other=40)
+    warp.wait(2, device=2)
+    for level in range(problem.level, 0, -1):
+        times = warp.executions(-(-lengths[level] // 4))
+        warp.access(2 * times, 4)
+        warp.issue(times, int=4 * COMPARED, fma=4 * COMPUTED)
+        times = warp.executions(-(-lengths[level - 1] // (2 * PAIRS)))
+        warp.issue(times * back, fma=1)
+        warp.access(times * (both + 2), 4)
+        warp.issue(times, int=INVERSE.group + 12)
+        if level == 1:
+            warp.issue(times, int=2 * PAIRS, wavefront=2 * SAMPLE)
+        warp.wait(2, shared=times + 4)
+    return warp
+
+
+def _block_median(warp: Warp, n: int) -> None:
+    """Count the median of n values in shared memory: a histogram and a list of one bin, or all comparisons."""
+    if n <= FEW:  # by one warp
+        times = n * n / WARP / 4
+        warp.issue(times if warp.longest else times * WARP / warp.problem.threads, int=18, other=7, wavefront=1)
+        warp.wait(1, shared=n / 4)
+        return
+    times, clear = warp.executions(-(-n // 4)), BINS / warp.problem.threads
+    warp.issue(clear, int=4, other=2)
+    warp.access(2 * times, 4)
+    warp.issue(times, int=24, fma=4, other=8, wavefront=8)  # atomics of hot bins collide
+    warp.issue(1, int=120, other=60)
+    warp.wait(LOCATE["barriers"] + 7, shared=LOCATE["shared"] + times + clear / 4 + 12)
 
 
 # the search for the median: constants of `selection`, which imports the compiler; a test compares them
 
 BINS, SAMPLERS, CHUNK, BLOCKS = 2048, 528, 1 << 13, 330
 DRAWN_BYTES, PARTS, CLOSE, WHOLE = 1 << 15, 66, 4096, 36 << 10
-SELECT, SCAN, ROW = 512, 256, 128
-"""Threads of a block that samples or searches a list, of one that scans a row, and of one that handles a short row."""
+SELECT, SCAN, ROW, FULL = 512, 256, 128, 528
+"""Threads of a block that samples or searches a list, of one that scans a row, and of one that handles a short row if
+there are more than `FULL`; else it has as many as the first."""
 ROW_ROOM, ROW_DRAWN, ROW_LISTED = 2560, 1024, 1 / 11
 """Values of a row in shared memory, values of its sample, and share of a longer row that is listed."""
 LOCATE = {"barriers": 3, "shared": 12}
@@ -310,52 +390,56 @@ LAST = 3
 
 def denoise(problem: Problem) -> list[Launch]:
     """Return the launches of denoising with the universal rule and the noise of the finest level, in order."""
+    if row_threads(problem):
+        return [one_block(problem)]
     ahead, back = forward(problem), inverse(problem)
+    return [ahead[0], *search(problem), *ahead[1:], _choose(problem), *back]
+
+
+def search(problem: Problem) -> list[Launch]:
+    """Return the launches that find the median of the finest level, in order."""
     if problem.lengths[1] <= WHOLE:
-        return [*ahead, _row_median(problem), _choose(problem), *back]
-    search = _sample(problem), _scan(problem), _finish(problem)
-    return [ahead[0], *search, *ahead[1:], _choose(problem), *back]
+        return [_row_median(problem)]
+    return [_sample(problem), _scan(problem), _finish(problem)]
 
 
 def _row_median(problem: Problem) -> Launch:
     """Count the median of a short row: of all values, or of those in a sampled window."""
-    n, warp = problem.lengths[1], Warp(problem)
-    listed = n if n <= ROW_ROOM else ROW_LISTED * n
-    rounds = n / (4 * ROW)
+    n, threads = problem.lengths[1], SELECT if problem.rows <= FULL else ROW
+    warp, rounds = Warp(problem), n / (4 * threads)
+    warp.issue(1, int=600, other=400)
+    warp.issue(BINS / threads, int=14, other=6)
     warp.access(rounds, 4)
-    warp.issue(rounds, int=24, fma=8, other=16)
+    warp.issue(rounds, int=28, fma=8, other=8)
+    warp.issue(WARP / threads, wavefront=1200 + 0.065 * n)  # atomics collide
+    listed = n if n <= ROW_ROOM else ROW_LISTED * n
+    warp.wait(3 * (LOCATE["barriers"] + 3), 0.9 * rounds + 3, 3 * listed / threads + 3 * LOCATE["shared"])
     if n > ROW_ROOM:
-        warp.issue(2 * ROW_DRAWN / ROW, int=14, other=6)
-        warp.wait(2 * LOCATE["barriers"] + 6, ROW_DRAWN // ROW // 4 + 1, 2 * LOCATE["shared"])
-    warp.issue(3 * listed / ROW, int=12, other=4)
-    warp.issue(3 * BINS / ROW, int=4, other=2)
-    warp.wait(3 * (LOCATE["barriers"] + 3), rounds / 4 + 3, 3 * listed / ROW + 3 * LOCATE["shared"])
-    return _search_launch("whole", warp, problem.rows, ROW, n)
+        warp.wait(2 * LOCATE["barriers"] + 6, ROW_DRAWN // threads // 4 + 1, 2 * LOCATE["shared"])
+    return _search_launch("whole", warp, problem.rows, threads, n)
 
 
 def _sample(problem: Problem) -> Launch:
     """Count the first window, from a sample of the details."""
     warp, drawn = Warp(problem), DRAWN_BYTES // SAMPLE
-    blocks, turns = max(min(drawn // SELECT, SAMPLERS // problem.rows), 1), drawn / SELECT
-    warp.issue(1, int=60, other=40)
-    warp.wait(0, 2)
-    warp.issue(turns + drawn / SELECT / blocks, int=14, other=6)
-    warp.issue(BINS / SELECT, int=18, other=18)
-    warp.issue(2, int=80, other=60)
-    warp.wait(2 * LOCATE["barriers"] + 6, LAST + turns // 4 + 1, 2 * turns + 2 * LOCATE["shared"])
-    return _search_launch("sample", warp, blocks * problem.rows, SELECT, drawn)
+    blocks, turns = max(min(drawn // SELECT, SAMPLERS // problem.rows), 1), drawn // SELECT
+    own = turns / blocks  # values that a thread draws; the last block then counts all
+    warp.issue(1, int=220, other=120)
+    warp.issue(own, int=20, other=10, wavefront=WARP)
+    warp.wait(2 * LOCATE["barriers"] + 6, LAST + 2 + 3 * own + turns // 4, 2 * turns + 2 * LOCATE["shared"])
+    made = _search_launch("sample", warp, blocks * problem.rows, SELECT, drawn)
+    return replace(made, read=8 * made.read)  # sectors of 32 bytes
 
 
 def _scan(problem: Problem) -> Launch:
     """Count the pass over the finest details that counts and lists the values in the window."""
     n, warp = problem.lengths[1], Warp(problem)
     chunk = max(CHUNK, -(-n // (BLOCKS * CHUNK)) * CHUNK)
-    values, listed = chunk / SCAN, _listed(problem) / n * chunk / SCAN
+    values = chunk / SCAN
+    warp.issue(1, int=340, other=180)
     warp.access(values / 4, 4)
-    warp.issue(values, int=3, fma=2, other=1)
-    warp.issue(listed, int=30, other=12)
-    warp.issue(BINS / SCAN, int=4, other=4)
-    warp.wait(round(values / 32) + 8, values / 16 + 2, values / 32 + 4)
+    warp.issue(values, int=6, fma=2, other=3)
+    warp.wait(round(values / 32) + 8, 4, 4 * values)  # loads are ahead; comparisons and lists are not
     return _search_launch("scan", warp, -(-n // chunk) * problem.rows, SCAN, n)
 
 
@@ -366,11 +450,10 @@ def _finish(problem: Problem) -> Launch:
     if inside > CLOSE // 2:
         raise ValueError(f"there are no counts for traces of {problem.samples} samples, only for at most 128 Mi")
     rounds, warp = listed / parts / SELECT, Warp(problem)
-    warp.issue(rounds, int=16, other=8)
-    warp.issue(2 * (inside + BINS) / SELECT, int=8, other=4)
-    warp.wait(2 * LOCATE["barriers"] + 10, 3 + rounds + LAST + 4, 2 * LOCATE["shared"])
-    warp.issue(BINS / SELECT, int=4, other=4)
-    warp.wait(LOCATE["barriers"], 2, LOCATE["shared"])
+    warp.issue(1, int=200, other=100)
+    warp.issue(rounds, int=18, other=8)
+    warp.issue(inside / SELECT, int=16, other=8)
+    warp.wait(3 * LOCATE["barriers"] + 10, LAST + 7 + 0.4 * rounds, 3 * LOCATE["shared"])
     return _search_launch("finish", warp, parts * problem.rows, SELECT, listed)
 
 
@@ -390,6 +473,6 @@ def _listed(problem: Problem) -> float:
 
 def _search_launch(name: str, warp: Warp, blocks: int, threads: int, elements: float) -> Launch:
     size = SAMPLE * warp.problem.rows * elements
-    shared = (24 if name == "finish" else 12) << 10
-    counts = dict(warp.instructions), dict(warp.loads), warp.barriers
-    return Launch(name, max(blocks, 1), threads, *counts, size, 0, size, registers=40, shared=shared)
+    shared = ({"whole": 27, "scan": 24, "finish": 25}.get(name, 10)) << 10
+    counts, registers = (dict(warp.instructions), dict(warp.loads), warp.barriers), 56 if name == "whole" else 48
+    return Launch(name, max(blocks, 1), threads, *counts, size, 0, size, registers=registers, shared=shared)

@@ -16,7 +16,7 @@ from wavefilt.ske.calibrated import CalibratedEstimate, estimate
 from wavefilt.ske.devices import Calibration
 from wavefilt.wavelets.filters import as_wavelet
 
-from .counts import Problem, denoise, one_block_a_row
+from .counts import Problem, denoise, row_threads
 
 
 def problem(
@@ -24,16 +24,16 @@ def problem(
 ) -> Problem:
     """Describe a run; the backend's own block and tile are the defaults.
 
-    Raises ValueError for an unknown wavelet, more levels than the traces allow, and rows of one block each.
+    Raises ValueError for an unknown wavelet and for more levels than the traces allow.
     """
     from wavefilt.options import Options
 
     taps = pywt.Wavelet(as_wavelet(wavelet).name).dec_len
     whole = Problem(taps, samples, rows, Options(wavelet=wavelet, level=level).level_for(samples))
     suited = KernelOptions().suited(taps, "float32", rows, samples)
+    if tile is None and block is None and row_threads(whole):
+        return whole
     whole = replace(whole, threads=block or suited.threads)
-    if tile is None and one_block_a_row(whole):
-        raise ValueError(f"there are no counts for rows of {samples} samples, each denoised by one block")
     return replace(whole, tile=tile or suited.tile or whole.tiles_of)
 
 

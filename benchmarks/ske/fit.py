@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import product
 
 import numpy as np
 import pywt
 from numpy.typing import ArrayLike
 
 from wavefilt.arrays import Floats
+from wavefilt.backends.cuda.options import KernelOptions
+from wavefilt.benchmarks.common.environment import result
 from wavefilt.benchmarks.common.tables import Row
 from wavefilt.ske import calibrated
 from wavefilt.ske.calibrated import PARTS, Launch
 from wavefilt.ske.devices import Calibration
 
-from .counts import Problem, forward, inverse
+from .counts import Problem, forward, inverse, one_block, search
 
 LEVEL = 8
 MEBI = 1 << 20
@@ -24,9 +26,10 @@ MEBI = 1 << 20
 
 @dataclass(frozen=True)
 class Case:
-    """The launch of a transform ("forward" or "inverse") that computes the finest levels.
+    """Launches that are measured together: the ``kernel`` is one of `KERNELS`.
 
-    ``rows`` traces of ``samples`` samples, blocks of ``threads`` threads and tiles of ``tile`` samples.
+    ``rows`` traces of ``samples`` samples, blocks of ``threads`` threads and tiles of ``tile`` samples; 0 is the
+    backend's choice.
     """
 
     kernel: str
@@ -43,42 +46,81 @@ class Case:
 
     @property
     def problem(self) -> Problem:
-        """The transform, as deep as its finest launch goes."""
+        """The run; of the transforms only as deep as the finest launch goes."""
         taps = pywt.Wavelet(self.wavelet).dec_len
-        whole = Problem(taps, self.samples, self.rows, LEVEL, self.tile, self.threads)
-        return replace(whole, level=whole.fused[0])
+        level = min(LEVEL, pywt.dwt_max_level(self.samples, taps))
+        suited = KernelOptions().suited(taps, "float32", self.rows, self.samples)
+        tile = 0 if self.kernel == "one block" else self.tile or suited.tile
+        whole = Problem(taps, self.samples, self.rows, level, tile, self.threads or suited.threads)
+        return replace(whole, level=whole.fused[0]) if self.kernel in ("forward", "inverse") else whole
 
-    def counted(self) -> Launch:
-        """Return the operation counts of the launch."""
-        (only,) = (forward if self.kernel == "forward" else inverse)(self.problem)
-        return only
+    def counted(self) -> list[Launch]:
+        """Return the operation counts of the launches."""
+        return KERNELS[self.kernel](self.problem)
+
+
+KERNELS: dict[str, Callable[[Problem], list[Launch]]] = {
+    "forward": forward,
+    "inverse": inverse,
+    "one block": lambda problem: [one_block(problem)],
+    "search": search,
+}
+"""Counts: the finest launch of a transform, the only one of rows of one block each, the search for the median."""
 
 
 THREADS, TILES = (32, 64, 96, 128, 192, 256, 384, 512, 768, 1024), (1024, 2048, 4096)
+SHAPES = ((4096, 256), (2048, 128), (1024, 64), (4096, 512))
+"""Tiles and blocks of the inverse."""
+Shapes = tuple[tuple[int, int], ...]
+LONG: Shapes = ((16, MEBI), (512, 64 << 10), (1000, 50_000), (4096, 16 << 10))
+SHORT: Shapes = (
+    (24, 1024),
+    (96, 6000),
+    (132, 1000),
+    (132, 10_000),
+    (264, 5000),
+    (512, 8192),
+    (528, 3000),
+    (1000, 2000),
+)
+SHORT += ((2048, 4096), (4000, 2000), (4096, 1024), (8000, 1500), (10_000, 512), (20_000, 700), (50_000, 256))
+SEARCHED: Shapes = ((1, 6 * MEBI), (4, 4 * MEBI), (64, 256 << 10), (128, 100_000))
+"""Rows and samples: of transforms, of rows of one block each, of searches beside those of one row and of `LONG`."""
 
 
 def fit_cases() -> Iterator[Case]:
-    """Return the forward launch with the two shortest filters, for 10 block sizes, 3 tiles and 7 sizes."""
-    for wavelet, threads, tile in itertools.product(("haar", "db4"), THREADS, TILES):
-        for i in range(7):
+    """Return the launches that parameters are fitted to, with the two shortest filters."""
+    for wavelet in ("haar", "db4"):
+        for threads, tile, i in product(THREADS, TILES, range(7)):
             yield Case("forward", wavelet, threads, MEBI << i, tile=tile)
+        for (tile, threads), i in product(SHAPES, range(7)):
+            yield Case("inverse", wavelet, threads, MEBI << i, tile=tile)
+        for kernel, (rows, samples) in product(("forward", "inverse"), LONG):
+            yield Case(kernel, wavelet, 0, samples, rows, 0)
+        for rows, samples in SHORT:
+            yield Case("one block", wavelet, 0, samples, rows, 0)
+    for rows, samples in ((1, MEBI), (1, 4 * MEBI), (1, 16 * MEBI), (1, 64 * MEBI), *LONG, *SEARCHED):
+        yield Case("search", "db4", 0, samples, rows, 0)
 
 
 SPRINGS = np.array([0.0 if name in ("start", "crowding") else 0.3 for name in PARTS])
 """Weights that hold parameters near 1; none where no microbenchmark measures the part."""
 
 
-def launch(row: Row) -> Launch:
+def launches(row: Row) -> list[Launch]:
     """Return the operation counts of a measured row, with the registers and shared memory that the driver reported."""
-    made, seen = Case.of(row).counted(), row["launches"][0]
-    spilled = seen.get("local", 0) * made.threads * made.blocks  # bytes, written once
-    held = {name: seen[name] for name in ("registers", "shared") if name in seen}
-    return replace(made, written=made.written + spilled, **held)
+    made, found = Case.of(row).counted(), list[Launch]()
+    for i, one in enumerate(made):
+        seen: Row = row["launches"][i] if i < len(row["launches"]) else {}
+        spilled = seen.get("local", 0) * one.threads * one.blocks  # bytes, written once
+        held = {name: seen[name] for name in ("registers", "shared") if name in seen}
+        found.append(replace(one, written=one.written + spilled, **held))
+    return found
 
 
 def predicted(rows: Iterable[Row], device: Calibration) -> Floats:
     """Return the estimated seconds of measured rows."""
-    return np.array([calibrated.estimate(launch(row), device).seconds for row in rows])
+    return np.array([sum(calibrated.estimate(one, device).seconds for one in launches(row)) for row in rows])
 
 
 def relative(predictions: ArrayLike, seconds: ArrayLike) -> Floats:
@@ -86,8 +128,8 @@ def relative(predictions: ArrayLike, seconds: ArrayLike) -> Floats:
     return np.asarray(predictions, np.float64) / np.asarray(seconds, np.float64) - 1
 
 
-def parameters(launches: Sequence[Launch], seconds: ArrayLike, device: Calibration) -> Calibration:
-    """Return the calibration with theta fitted to launches: robust least squares of the logarithms of times.
+def parameters(measured: Sequence[Sequence[Launch]], seconds: ArrayLike, device: Calibration) -> Calibration:
+    """Return the calibration with theta fitted to times of launches: robust least squares of their logarithms.
 
     Weak springs hold each theta near 1, its value if the microbenchmarks explained everything, so that parts which the
     rows cannot separate share the remainder.
@@ -95,11 +137,11 @@ def parameters(launches: Sequence[Launch], seconds: ArrayLike, device: Calibrati
     from scipy.optimize import least_squares
 
     times = np.log(seconds)
-    parts = [calibrated.parts(one, device) for one in launches]
+    parts = [[calibrated.parts(one, device) for one in together] for together in measured]
 
     def residuals(theta: Floats) -> Floats:
         by_name = dict(zip(PARTS, map(float, theta), strict=True))
-        found = [sum(calibrated.weighed(at, by_name)[0].values()) for at in parts]
+        found = [sum(sum(calibrated.weighed(at, by_name)[0].values()) for at in together) for together in parts]
         return np.append(np.log(found) - times, SPRINGS * (theta - 1))
 
     start = np.where(SPRINGS > 0, 1.0, 0.1)
@@ -110,14 +152,20 @@ def parameters(launches: Sequence[Launch], seconds: ArrayLike, device: Calibrati
 def fitted(rows: Iterable[Row], device: Calibration) -> Calibration:
     """Return the calibration with fitted parameters and the residuals."""
     chosen = [row for row in rows if "error" not in row]
-    launches, seconds = [launch(row) for row in chosen], [float(row["seconds"]) for row in chosen]
-    device = parameters(launches, seconds, device)
+    seconds = [float(row["seconds"]) for row in chosen]
+    device = parameters([launches(row) for row in chosen], seconds, device)
     residuals = {
         "kernels": sorted({f"{row['kernel']} {row['wavelet']}" for row in chosen}),
         "rows": len(chosen),
         **summary(relative(predicted(chosen, device), seconds)),
     }
     return replace(device, fit=residuals)
+
+
+def result_of(rows: list[Row], device: Calibration) -> Row:
+    """Return the measured rows as a result for the tables of accuracy."""
+    facts = {"name": device.name, "multiprocessors": device.multiprocessors}
+    return result("ske_fit", device=facts, rows=rows)
 
 
 def summary(errors: Floats) -> dict[str, float]:

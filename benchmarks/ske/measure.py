@@ -1,4 +1,4 @@
-"""Measure launches of the library's transforms, for the fit of the calibrated SKE model."""
+"""Measure launches of the library's kernels, for the fit and the tests of the calibrated SKE model."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import pywt
 
+from wavefilt.backends.cuda.denoiser import Denoiser
 from wavefilt.backends.cuda.dwt.plan import DwtPlan
 from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.plan import Shape, Shrinking
 from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
+from wavefilt.backends.cuda.statistics.selection import Selection
 from wavefilt.benchmarks.common.measuring import LAUNCHES, REPEATS, gpu_time
 from wavefilt.benchmarks.common.tables import Row, spread
+from wavefilt.options import Options
 from wavefilt.transforms import DWT
 
 from .fit import Case
@@ -29,12 +32,12 @@ DTYPE, THRESHOLD = "float32", 0.5
 
 
 class Ready(NamedTuple):
-    """A plan, the launch on a given stream, its kernel, and the flat device array of the result."""
+    """A plan, its launches on a given stream, the flat device array of the result, and the kernel if it is only one."""
 
     plan: DwtPlan
     work: Work
-    kernel: Any
     y: Any
+    kernel: Any = None
 
 
 def rows(cases: Iterable[Case], repeats: int = REPEATS, launches: int = LAUNCHES) -> Iterator[Row]:
@@ -49,7 +52,7 @@ def rows(cases: Iterable[Case], repeats: int = REPEATS, launches: int = LAUNCHES
             try:
                 timing = gpu_time(ready.work, launches, repeats)
                 row |= {"seconds": 1e-3 * timing["median"], "spread": 2 * spread(timing)}
-                row["launches"] = [resources(ready.kernel)]
+                row["launches"] = [resources(ready.kernel)] if ready.kernel is not None else []
             finally:
                 ready.plan.release()
         except Exception as error:
@@ -64,22 +67,31 @@ def rows(cases: Iterable[Case], repeats: int = REPEATS, launches: int = LAUNCHES
 
 def prepare(case: Case) -> Ready:
     """Return a case ready to be launched."""
-    wavelet = pywt.Wavelet(case.wavelet)
-    options = KernelOptions(tile=case.tile, threads=case.threads)
+    wavelet, problem = pywt.Wavelet(case.wavelet), case.problem
+    options = KernelOptions(tile=case.tile, threads=case.threads or KernelOptions().threads)
     if SIMULATED:
         options = replace(options, scan=8, select=8, row=8)
-    analysis = DWT.analysis(wavelet, "symmetric", case.problem.level)
+    analysis = DWT.analysis(wavelet, "symmetric", problem.level)
     plan = DwtPlan(Shape.of(analysis, DTYPE, case.rows, (case.samples,)), options)
     size = case.rows * case.samples
     x, y = _on_device(max(size, LARGEST))[:size], cuda.device_array(size, DTYPE)
+    if case.kernel == "one block":
+        run = Options(case.wavelet, level=problem.level, rule="universal", sigma="global")
+        denoiser = Denoiser(plan, run, False)
+        if denoiser.alone is None:
+            raise ValueError("these rows take several blocks")
+        return Ready(plan, partial(denoiser.run, x, y), y)
     stream = cuda.stream()
     plan.forward(x, stream)
     stream.synchronize()
+    if case.kernel == "search":
+        selection = Selection([plan.layout], plan.options, 1, False)
+        return Ready(plan, lambda on: selection.run(1, False, on, quick=True), selection.middle)
     if case.kernel == "forward":
-        return Ready(plan, partial(plan.forward_launch, 0, x), plan.forward_kernel(0), y)
+        return Ready(plan, partial(plan.forward_launch, 0, x), y, plan.forward_kernel(0))
     thresholds = cuda.to_device(np.full(plan.shape.level * case.rows, THRESHOLD, DTYPE))
     work = partial(plan.inverse_launch, 0, y, by=Shrinking("soft", thresholds))
-    return Ready(plan, work, plan.inverse_kernel(0, "soft"), y)
+    return Ready(plan, work, y, plan.inverse_kernel(0, "soft"))
 
 
 def resources(kernel: Any) -> dict[str, int]:

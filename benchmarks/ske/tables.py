@@ -1,8 +1,8 @@
 """Accuracy of the SKE models, from the results in `benchmarks/results`, as figures and as tables of the documentation.
 
 * ``ske_fit_h200``: the launches that the parameters of the bundled calibration were fitted to.
-* ``ske_h200``: development launches, which were looked at while the model was changed; they have no table.
-* ``ske_blind_h200``: the blind test. Its predictions are stored in the file, as made before the launches were measured.
+* ``ske_blind_h200``: the first blind test. Its predictions are stored as made before the launches were measured.
+* ``ske_kernels_h200``: the second one, of today's kernels (`blind`).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from wavefilt.arrays import Floats
 from wavefilt.benchmarks.common.tables import Row, Sheet
 from wavefilt.ske import devices
 
+from . import fit
 from .baselines import CALIBRATED, MODELS
-from .fit import launch, relative
 
 SHORT = 10e-6
 """Launches below this time are judged separately: they are dominated by launch overhead."""
@@ -61,15 +61,17 @@ def judged(result: Row) -> list[Judged]:
     """Return every launch of a result, with the stored predictions or, without these, those of the bundled H200."""
     device, found = devices.default(), []
     for row in result["rows"]:
-        if "models" in result:
+        family = f"{row['kernel']} {row['wavelet']}"
+        if "predicted" in row:
+            predictions = dict(zip(result["models"], row["predicted"], strict=True))
+            found.append(Judged(family, row, row["seconds"], predictions))
+        elif "models" in result:
             for one in row["launches"]:
                 predictions = dict(zip(result["models"], one["predicted"], strict=True))
-                seconds = one.get("seconds", row["seconds"])
-                found.append(Judged(one["family"], row, seconds, predictions))
+                found.append(Judged(one["family"], row, one.get("seconds", row["seconds"]), predictions))
         else:
-            made = launch(row)
-            predictions = {name: model(made, device) for name, model in MODELS.items()}
-            family = f"{row['kernel']} {row['wavelet']}"
+            made = fit.launches(row)
+            predictions = {name: sum(model(one, device) for one in made) for name, model in MODELS.items()}
             found.append(Judged(family, row, row["seconds"], predictions))
     return found
 
@@ -81,7 +83,7 @@ def accuracy(launches: Iterable[Judged], model: str = CALIBRATED) -> Accuracy | 
     every = np.array([(one.predicted[model], one.seconds) for one in launches if one.seconds >= SHORT])
     if not len(every):
         return None
-    errors = relative(*every.T)
+    errors = fit.relative(*every.T)
     size = np.abs(errors)
     rank = float(spearmanr(*every.T).statistic) if len(every) > 2 else float("nan")
     return Accuracy(

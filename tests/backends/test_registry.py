@@ -98,10 +98,11 @@ print(backends.choose("auto", "float32", (1 << 20, 4), analysis).name)
 
 
 def test_auto_takes_the_gpu_once_it_is_in_use(monkeypatch):
-    """Starting it costs more than any array here; after that it is the faster one."""
+    """Starting it costs more than any array here; after that the link and the threads decide."""
     from wavefilt.backends.crossover import cuda_crossover
 
-    monkeypatch.setattr(cuda_crossover, "loaded", set())
+    monkeypatch.setattr(cuda_crossover, "loaded", {})
+    monkeypatch.setenv("WAVEFILT_NUM_THREADS", "16")
     asked = []
 
     def get(name):
@@ -114,7 +115,9 @@ def test_auto_takes_the_gpu_once_it_is_in_use(monkeypatch):
 
     monkeypatch.setattr(registry, "get", get)
     chosen("db8", "float32", True)
-    cuda_crossover.loaded.add(("float32", 16))
+    cuda_crossover.note("dwt", "float32", 16, "NVIDIA L4")
+    assert chosen("db8", "float32", True) != "cuda"
+    cuda_crossover.note("dwt", "float32", 16, "NVIDIA H200")
     assert chosen("db8", "float32", True) == "cuda"
     for wavelet, dtype, denoising in (("db4", "float32", True), ("db8", "float64", True), ("db8", "float32", False)):
         chosen(wavelet, dtype, denoising)

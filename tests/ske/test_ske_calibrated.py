@@ -155,7 +155,7 @@ def test_parameters_are_recovered():
     rows = []
     for case in [*fit.fit_cases()][::2]:
         row = asdict(case) | {"launches": [{"registers": 40, "shared": 30_000}]}
-        rows.append(row | {"seconds": calibrated.estimate(fit.launch(row), known).seconds})
+        rows.append(row | {"seconds": sum(calibrated.estimate(one, known).seconds for one in fit.launches(row))})
     found = fit.fitted([*rows, {"error": "x"}], DEVICE)
     assert found.fit["mean error"] < 0.01
     assert found.fit["rows"] == len(rows)
@@ -205,10 +205,10 @@ def test_a_damaged_sheet_is_one_line(change, words, sheet, tmp_path, capsys):
 
 
 def test_an_h200_from_its_data_sheet():
-    rows = json.loads((ROOT / "benchmarks/results/ske_h200.json").read_text())["rows"]
-    rows = [row for row in rows if row["seconds"] >= 1e-5 and not row.get("fit")]
+    rows = json.loads((ROOT / "benchmarks/results/ske_fit_h200.json").read_text())["rows"]
+    rows = [row for row in rows if row["seconds"] >= 1e-5]
     sheet = devices.load("h200-sheet")
-    for made, most in ((devices.default(), 0.1), (sheet, 0.1), (replace(sheet, theta={}), 0.25)):
+    for made, most in ((devices.default(), 0.1), (sheet, 0.12), (replace(sheet, theta={}), 0.35)):
         errors = fit.relative(fit.predicted(rows, made), [row["seconds"] for row in rows])
-        assert len(errors) == 62
+        assert len(errors) > 200
         assert np.abs(errors).mean() < most

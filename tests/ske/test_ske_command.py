@@ -32,6 +32,10 @@ def test_estimates(capsys):
         if one["name"].startswith("inverse")
     }
     assert blocks == 512 // 32
+    short = json.loads(
+        run(capsys, "ske", "estimate", "--samples", "4Ki", "--rows", "99", *arguments[4:], "h200", "--json")[1]
+    )
+    assert [(one["name"], one["at"]["n"] // one["at"]["nb"]) for one in short] == [("one block", 128 // 32)]
     assert [row["name"] for row in json.loads(run(capsys, "ske", "devices", "--json")[1])] == devices.names()
 
 
@@ -42,7 +46,6 @@ def test_estimates(capsys):
         (["occupancy", "--device", "GTX760", "--threads", "32"], "did you mean 'GTX670'"),
         (["estimate", "--samples", "64Qi", "--device", "h200"], "64Qi"),
         (["estimate", "--samples", "100", "--device", "h200"], "level"),
-        (["estimate", "--samples", "4Ki", "--rows", "99", "--device", "h200"], "one block"),
         (["calibrate"], "-o, or print it with --json"),
     ],
 )
@@ -61,3 +64,17 @@ def test_the_blind_result():
     assert sorted(one.regret for one in chosen)[-1] == pytest.approx(1.235, abs=5e-4)
     launches[0].predicted[tables.CALIBRATED] = 1.0
     assert tables.accuracy(launches[:1] + [one for one in launches if one.seconds >= 1e-5]).mean == found.mean
+
+
+def test_the_crossover_of_auto_comes_from_the_model():
+    from wavefilt.backends.crossover import cuda_crossover
+    from wavefilt.benchmarks.ske.estimate import estimates, problem
+
+    by_name = {device.name: device for device in map(devices.load, devices.names())}
+    for name, gpu in cuda_crossover.GPUS.items():
+        few, many, most = (
+            sum(one.seconds for one in estimates(problem("db8", samples), by_name[name]))
+            for samples in (1 << 20, 1 << 24, 1 << 26)
+        )
+        assert gpu.kernels == pytest.approx(few, rel=0.2), name
+        assert gpu.sample == pytest.approx((most - many) / (3 << 24), rel=0.1), name

@@ -38,8 +38,10 @@ def test_cases_are_measured_and_failures_kept():
     from wavefilt.benchmarks.ske.fit import Case
 
     wavelets = {"haar": "forward", "db2": "inverse", "no wavelet": "forward"}
-    rows = list(measure.rows([Case(k, w, 8, 300, tile=128) for w, k in wavelets.items()], repeats=1, launches=1))
-    assert [row["seconds"] > 0 for row in rows[:-1]] == [True, True]
+    cases = [Case(k, w, 8, 300, tile=128) for w, k in wavelets.items()]
+    cases[:0] = [Case("one block", "haar", 0, 300, 2, 0), Case("search", "haar", 0, 300, 2, 0)]
+    rows = list(measure.rows(cases, repeats=1, launches=1))
+    assert [row["seconds"] > 0 for row in rows[:-1]] == [True] * 4
     assert "no wavelet" in rows[-1]["error"]
     assert json.loads(json.dumps(rows)) == rows
 
@@ -61,7 +63,7 @@ def test_constants_of_the_counts_are_those_of_the_kernels():
     options = KernelOptions()
     assert (options.select, options.scan, options.row_threads(1 << 20)) == (counts.SELECT, counts.SCAN, counts.ROW)
     assert (options.sample, options.chunk, options.whole) == (counts.DRAWN_BYTES, counts.CHUNK, counts.WHOLE)
-    assert options.one_block == counts.THREADS
+    assert (options.one_block, options.few, one_block.REGISTERS) == (counts.THREADS, counts.FEW, counts.ROW_REGISTERS)
 
 
 def test_counts_equal_those_of_the_compiled_kernels(tmp_path):

@@ -117,6 +117,14 @@ def require() -> None:
     )
 
 
+def device_name() -> str:
+    """Return the name of the current GPU, as its driver reports it."""
+    if SIMULATED:
+        return "CUDA simulator"
+    name = cuda.get_current_device().name
+    return name.decode() if isinstance(name, bytes) else str(name)
+
+
 def describe() -> str:
     """One line: the device, its memory, the driver, and the versions in use."""
     if SIMULATED:
@@ -124,7 +132,7 @@ def describe() -> str:
     from cuda.bindings import driver
 
     device = cuda.get_current_device()
-    name = device.name.decode() if isinstance(device.name, bytes) else device.name
+    name = device_name()
     total = cuda.current_context().get_memory_info().total
     _, api = driver.cuDriverGetVersion()
     major, minor = device.compute_capability
