@@ -166,7 +166,8 @@ class Several(Cuda):
         """`each`, if there is room."""
         begun: list[Callable[[], Denoised]] = []
         try:
-            for part, level, out in zip(parts, levels, outs or [None] * len(parts), strict=True):
+            own: Sequence[Samples | None] = outs or [None] * len(parts)
+            for part, level, out in zip(parts, levels, own, strict=True):
                 with interop.on_device_of(part):
                     begun.append(self._home(part).backend.begin(part, method, level, False, out, wait))
         finally:  # those begun before an error as well: their memory is free once they have ended

@@ -112,7 +112,7 @@ SINGLE = re.compile(r"dwt-kernels|sections-dwt2|modwt-|(sections-)?dual_tree-dua
 """Kernels that use nothing but float32 for samples of float32; others sum squares or compare in float64."""
 SPILLING = re.compile(r"sections-dual_tree-dual_tree_analysis|dwt-one_block|statistics-")
 """Kernels whose registers are limited for an H200: on other GPUs some take local memory."""
-ONE_REGISTER = re.compile(r"modwt-analysis_kernel-\d+\.sm_90a\.64")
+ONE_REGISTER = re.compile(r"modwt-modwt_kernel-\d+\.sm_90a\.64")
 """With 8 taps and 64 registers, 4 bytes are spilled, in a stack frame of 8."""
 
 

@@ -46,13 +46,11 @@ class _Clearing(Protocol):
     def clear(self) -> Callable[[], None]: ...
 
 
-def retried(
-    method: Callable[Concatenate[Owner, Given], Result],
-) -> Callable[Concatenate[Owner, Given], Result]:
+def retried(method: Callable[Concatenate[Owner, Given], Result]) -> Callable[Concatenate[Owner, Given], Result]:
     """Decorator of a method: call it as `guarded` does, with the ``clear`` of its object."""
 
     @wraps(method)
-    def call(self: Owner, *arguments: Given.args, **named: Given.kwargs) -> Result:
+    def call(self: Owner, /, *arguments: Given.args, **named: Given.kwargs) -> Result:
         return guarded(partial(method, self, *arguments, **named), self.clear)
 
     return call

@@ -61,7 +61,7 @@ def _calls() -> tuple[int, ...]:
     library = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
     names = "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuEventRecord", "cuEventSynchronize", "cuCtxSetCurrent"
     functions = ctypes.memmove, *(library[name] for name in names)
-    return tuple(int(ctypes.cast(function, ctypes.c_void_p).value or 0) for function in functions)  # type: ignore
+    return tuple(int(ctypes.cast(function, ctypes.c_void_p).value or 0) for function in functions)
 
 
 class _Lane:
