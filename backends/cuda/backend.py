@@ -48,6 +48,8 @@ class CudaPyramid(Pyramid):
     """The bands that `Cuda.statistics` counts."""
     _on_host: bool
     _clear: Callable[[], None]
+    lent: CudaPyramid
+    """The pyramid that this is a view of, and that keeps the plan meanwhile."""
 
     def __init__(
         self,
@@ -70,15 +72,9 @@ class CudaPyramid(Pyramid):
 
     @property
     def with_approximation(self) -> CudaPyramid:
-        found = _AllCounted(self.plan, self.stream, self.analysis, self.shape, self._on_host, self._clear)
+        found = CudaPyramid(self.plan, self.stream, self.analysis, self.shape, self._on_host, self._clear)
         vars(found).update(layout=self.plan.all_counted, all_counted=True, lent=self)
         return found
-
-
-class _AllCounted(CudaPyramid):
-    """A view of another pyramid, ``lent``, which keeps the plan meanwhile."""
-
-    lent: CudaPyramid
 
 
 class Cuda(Backend):
