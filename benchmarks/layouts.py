@@ -163,7 +163,7 @@ def profile(quick: bool) -> None:
             _, plan = _plan(transform, wavelet, shape, padding, False)
             x = cuda.to_device(signal(*shape).astype(np.float32).reshape(-1))
             print(f"case {wavelet} {shape} {padding}", flush=True)
-            stream = plan.own_stream()
+            stream = plan.own_stream
             plan.forward(x, stream)
             plan.inverse(x, stream)
             stream.synchronize()
