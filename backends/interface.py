@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from wavefilt.arrays import Array, DType
+from wavefilt.arrays import Array, DType, equal_runs
 from wavefilt.statistics.mergeable import Summation
 from wavefilt.statistics.reference import Measured, Statistics
 from wavefilt.thresholding.shrinkage import Shrinkage
@@ -59,6 +59,11 @@ class Backend(Protocol):
         return 7.5
 
     @property
+    def for_many_shapes(self) -> Backend:
+        """The backend for segments of many lengths; another one if this one prepares for each length."""
+        return self
+
+    @property
     def summation(self) -> Summation:
         """How it adds up squares of coefficients in host memory."""
         return Summation()
@@ -71,7 +76,13 @@ class Backend(Protocol):
         """One line for `wavefilt backends`: versions, device."""
 
     def peak(self, x: Any) -> float:
-        """Largest |x|: NaN if there is a NaN, else infinite if there is an infinity; 0 for no samples."""
+        """Return the largest |x|, infinite if there is an infinity, and 0 for no samples.
+
+        NaN if traces may have to be divided: there is a NaN, or a run of equal samples (`wavefilt.arrays.equal_runs`).
+        """
+        if not x.size:
+            return 0.0
+        return float(np.nan if equal_runs(x) is not None else np.max(np.abs(x)))
 
     def peak_and_pyramid(self, x: Any, analysis: Analysis) -> tuple[float, Pyramid | None]:
         """Return `peak`, and `decompose` if both are found in one pass over finite samples, else None."""
@@ -114,11 +125,6 @@ def accelerates(backend: Backend, dtype: str, analysis: Analysis) -> bool:
     return known and analysis.builtin_modes
 
 
-def on_device(backend: Backend) -> TypeGuard[DeviceBackend]:
-    """Whether a backend has memory of its own."""
-    return backend.device
-
-
 class DeviceBackend(Backend, Protocol):
     """A backend with memory of its own: it denoises whole batches there, and takes arrays that live there."""
 
@@ -138,8 +144,8 @@ class DeviceBackend(Backend, Protocol):
 
         The result is in ``out`` if that is given: contiguous memory of the kind of ``x`` that is none of it. Without
         ``wait`` an array on the device may be returned before it is computed, whatever its samples are.
-        None if a sample is not finite, or a trace of a record or panel dead: gaps are for the caller to cut out, and
-        dead traces to leave out.
+        None if a sample is not finite or in a run of equal samples, or a trace of a record or section is dead: the
+        caller cuts out gaps and runs, and leaves out dead traces.
         """
 
     def at_once(self, x: Any, method: Options, axes: tuple[int, ...], wait: bool) -> Any:
@@ -147,18 +153,6 @@ class DeviceBackend(Backend, Protocol):
 
     def spun(self, x: Any, method: Options, level: int) -> Any:
         """The mean of ``method.spins`` denoises of shifted rows of an array on the device; None as `denoise`."""
-
-    def resident(self, shape: tuple[int, int], dtype: Any) -> Any:
-        """Room for rows on the device. Raises MemoryError."""
-
-    def host_buffer(self, size: int, dtype: Any) -> Array:
-        """Host memory that the device reads and writes without a copy in between."""
-
-    def send(self, samples: Array, resident: Any, place: int) -> None:
-        """Contiguous samples to a place, counted in samples, of rows on the device."""
-
-    def fetch(self, resident: Any, place: int, out: Array) -> None:
-        """Samples from a place of rows on the device into a contiguous array."""
 
 
 class Taken(Protocol):

@@ -49,11 +49,11 @@ if TYPE_CHECKING:
     from wavefilt.dual_tree import dtcwt, idtcwt
     from wavefilt.errors import BackendUnavailable, FormatError
     from wavefilt.files import denoise_file
-    from wavefilt.noise import estimate_sigma
     from wavefilt.online import OnlineDenoiser
     from wavefilt.packets import iwavelet_packets, wavelet_packets
     from wavefilt.plotting import view
     from wavefilt.recording import Recording, read
+    from wavefilt.sigma import estimate_sigma
     from wavefilt.threads import get_num_threads, set_num_threads
     from wavefilt.thresholding.shrinkage import threshold, threshold_firm
 
@@ -107,7 +107,7 @@ _HOMES = {
     "api": ("denoise",),
     "dual_tree": ("dtcwt", "idtcwt"),
     "errors": ("BackendUnavailable", "FormatError"),
-    "noise": ("estimate_sigma",),
+    "sigma": ("estimate_sigma",),
     "online": ("OnlineDenoiser",),
     "packets": ("iwavelet_packets", "wavelet_packets"),
     "recording": ("Recording", "read"),
@@ -124,12 +124,15 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
     from importlib.util import find_spec
 
-    for module, names in _HOMES.items():
-        if name in names:
-            found = globals()[name] = getattr(import_module(f"wavefilt.{module}"), name)
-            return found
-    if not name.startswith("_") and find_spec(f"wavefilt.{name}"):
-        return import_module(f"wavefilt.{name}")
+    from wavefilt.threads import loading
+
+    with loading:  # a fork waits: a module that another thread imports could never be imported in the child
+        for module, names in _HOMES.items():
+            if name in names:
+                found = globals()[name] = getattr(import_module(f"wavefilt.{module}"), name)
+                return found
+        if not name.startswith("_") and find_spec(f"wavefilt.{name}"):
+            return import_module(f"wavefilt.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -16,6 +16,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import numpy.ma  # otherwise imported at its first use, when a fork does not wait for it
 from numpy.typing import NDArray
 
 from wavefilt.vocabulary import check
@@ -32,7 +33,11 @@ Mask: TypeAlias = NDArray[np.bool_]
 DType: TypeAlias = np.dtype[Any]
 
 
-@dataclass(frozen=True)
+LAST = ((-1,), (-2, -1))
+"""The axes of traces, and of sections, that need not be moved."""
+
+
+@dataclass(slots=True)
 class Traces:
     """An array as ``rows`` in the dtype of computation, with the way back.
 
@@ -61,24 +66,24 @@ class Traces:
         check_out((out.shape, out.dtype), (self.original.shape, self.dtype))
         if not out.flags.writeable:
             raise ValueError("out is read-only")
-        last = self.axes == tuple(range(-len(self.axes), 0))
-        if not (last and out.flags.carray and out.dtype == self.rows.dtype) or np.may_share_memory(out, self.rows):
+        movable = self.axes in LAST and out.flags.carray and out.dtype == self.rows.dtype
+        if not movable or np.may_share_memory(out, self.rows):
             return None
         return out.reshape(self.rows.shape)
 
     def restore(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Return ``rows`` as an array of the shape, floating dtype and kind (plain or masked) of the original."""
-        last = tuple(range(-len(self.axes), 0))
-        if self.axes == last:
-            y = rows.reshape(self.original.shape)
+        original = self.original
+        if self.axes in LAST:
+            y = rows.reshape(original.shape)
         else:
-            y = np.moveaxis(rows.reshape(np.moveaxis(self.original, self.axes, last).shape), last, self.axes)
-        if self.original.dtype.kind in "fc":
-            y = y.astype(self.original.dtype, copy=False)
-        if isinstance(self.original, np.ma.MaskedArray):
-            masked = np.ma.getmaskarray(self.original)
-            y = np.ma.MaskedArray(np.where(masked, self.original.data, y), self.original.mask)
-            y.fill_value = self.original.fill_value
+            last = LAST[len(self.axes) - 1]
+            y = np.moveaxis(rows.reshape(np.moveaxis(original, self.axes, last).shape), last, self.axes)
+        if original.dtype.kind in "fc":
+            y = y.astype(original.dtype, copy=False)
+        if isinstance(original, np.ma.MaskedArray):
+            y = np.ma.MaskedArray(np.where(np.ma.getmaskarray(original), original.data, y), original.mask)
+            y.fill_value = original.fill_value
         return y
 
 
@@ -88,6 +93,7 @@ def dtype_name(dtype: Any) -> str:
     return dtype.name if isinstance(dtype, np.dtype) else str(dtype).rpartition(".")[2]
 
 
+@cache
 def compute_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Return the dtype in which samples are computed.
 
@@ -112,7 +118,7 @@ def check_axes(shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
             raise ValueError(f"`axis={axis}` is out of range for an array of {len(shape)} dimensions")
         if shape[axis] == 0:
             raise ValueError(f"x of shape {shape} has no samples along axis {axis}")
-    if len({axis % len(shape) for axis in axes}) < len(axes):
+    if len(axes) > 1 and len({axis % len(shape) for axis in axes}) < len(axes):
         raise ValueError(f"`axes={axes}` are the same axis of an array of {len(shape)} dimensions")
 
 
@@ -131,9 +137,7 @@ def take(x: Any, *axes: int) -> Traces:
     """
     if isinstance(x, (list, tuple)) and any(isinstance(part, np.ma.MaskedArray) for part in x):
         x = np.ma.array(x)  # NumPy would use the samples under the masks
-    array = np.asanyarray(x)
-    if not isinstance(array, np.ma.MaskedArray):
-        array = np.asarray(array)
+    array = x if isinstance(x, np.ma.MaskedArray) else np.asarray(x)
     dtype = compute_dtype(array.dtype)
     check_axes(array.shape, axes)
     if isinstance(array, np.ma.MaskedArray):
@@ -141,8 +145,7 @@ def take(x: Any, *axes: int) -> Traces:
         samples = np.where(np.ma.getmaskarray(array), dtype.type(np.nan), array.data.astype(dtype))
     else:
         samples = array
-    last = tuple(range(-len(axes), 0))
-    moved = samples if axes == last else np.moveaxis(samples, axes, last)
+    moved = samples if axes in LAST else np.moveaxis(samples, axes, LAST[len(axes) - 1])
     shape = moved.shape[-len(axes) :]
     return Traces(np.ascontiguousarray(moved.reshape(moved.size // prod(shape), *shape), dtype), array, axes)
 
@@ -168,6 +171,36 @@ def constant(x: Array, gaps: bool = False) -> Mask:
     there = ~np.isnan(rows) if gaps else np.ones((1, rows.shape[-1]), bool)
     value = np.take_along_axis(rows, np.argmax(there, axis=-1)[..., None], axis=-1)
     found[found] = ((rows == value) | ~there).all(axis=-1)
+    return found
+
+
+def least_run(samples: int) -> int:
+    """Return how many equal samples of a trace with ``samples`` samples are a muted, clipped or dead part."""
+    return min(max(samples // 16, 32), 128)
+
+
+def equal_runs(x: Array) -> Mask | None:
+    """Return which samples of traces (..., samples) are in runs of `least_run` or more equal samples; None if none is.
+
+    Dead traces, all of whose samples are equal, have no runs, and NaN are in no run.
+    """
+    least, samples = least_run(x.shape[-1]), x.shape[-1]
+    probes = x[..., :: least // 2]  # a run has two neighbouring ones at least
+    suspected = (probes[..., 1:] == probes[..., :-1]).any(axis=-1)
+    if not suspected.any():
+        return None
+    suspected &= ~constant(x)
+    same = x[suspected]
+    edges = np.diff(same[:, 1:] == same[:, :-1], axis=1, prepend=False, append=False)
+    places = np.flatnonzero(edges)  # the first sample of a run and its last one, in turn
+    runs = places.reshape(-1, 2)[places[1::2] - places[::2] + 1 >= least]
+    if not len(runs):
+        return None
+    steps = np.zeros((len(same), samples + 1), np.int8)
+    steps.ravel()[runs[:, 0] + runs[:, 0] // samples] = 1
+    steps.ravel()[runs[:, 1] + runs[:, 1] // samples + 1] = -1
+    found = np.zeros(x.shape, bool)
+    found[suspected] = np.add.accumulate(steps[:, :-1], axis=1, dtype=np.int8).view(bool)
     return found
 
 

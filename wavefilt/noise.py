@@ -12,25 +12,19 @@ Only a declaration is certain. `estimates` therefore returns the models that hav
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal, Unpack
+from typing import Literal
 
 import numpy as np
 
-from wavefilt.api import run
 from wavefilt.arrays import Array, Floats, Mask
-from wavefilt.backends import Backend, registry
-from wavefilt.options import Keywords, Noise, NoiseForm, Options, check_names
-from wavefilt.wavelets.filters import WaveletLike
+from wavefilt.decomposition import modwt
+from wavefilt.options import Clock, Noise, NoiseForm
+from wavefilt.wavelets.filters import as_wavelet
 
 Kind = Literal["declared", "found", "flat", "median", "extrapolated"]
-SOURCES = {
-    "median": "median of the whole trace, by frequency",
-    "extrapolated": "extrapolated from the three highest octaves",
-}
-"""Estimates from the whole trace in words."""
 SHORTEST, LONGEST, PARTS = 16, 4096, 8
 """Fewest and most samples of a segment of a trace, and the number of segments without overlap that a trace has."""
 RESOLVED, STEEPEST = 4, 3
@@ -46,6 +40,10 @@ FLAT = 16
 """Consecutive equal samples that are not noise: a muted or clipped part."""
 BLOCK = 1 << 19
 """Samples that are transformed at a time."""
+OCTAVE_WAVELET = "sym8"
+"""Wavelet of the MODWT by which windows are found and results are tested: octaves are well separated."""
+DEEPEST = 9
+"""Most levels of that MODWT."""
 
 
 # ---- models
@@ -58,8 +56,6 @@ class NoiseModel:
     Attributes
     ----------
     kind : {"declared", "found", "flat", "median", "extrapolated"}
-    source : str
-        The origin of the estimate in words.
     power : ndarray
         Power (traces, frequencies) at the frequencies of the FFT of a trace; 1 for white noise of variance 1, and 0
         for dead traces.
@@ -70,30 +66,30 @@ class NoiseModel:
     """
 
     kind: Kind
-    source: str
     power: Floats
     samples: int
     sigmas: tuple[NoiseForm, ...]
 
     @classmethod
-    def estimated(cls, kind: Kind, source: str, x: Array, sigmas: Sequence[NoiseForm]) -> NoiseModel:
-        """Estimate the noise of traces in which gaps are NaN."""
-        return cls(kind, source, _power(kind, x, sigmas), x.shape[1], tuple(sigmas))
+    def of(cls, kind: Kind, x: Array, sigmas: Sequence[NoiseForm] | NoiseForm = "level") -> NoiseModel:
+        """Estimate the noise of traces in which gaps are NaN, with the option ``sigma`` of each or of all."""
+        each = [sigmas] * len(x) if isinstance(sigmas, str | tuple | float | int) else sigmas
+        return cls(kind, _power(kind, x, each), x.shape[1], tuple(each))
 
-    @classmethod
-    def undeclared(cls, kind: Kind, x: Array) -> NoiseModel:
-        """Estimate the noise of traces in which gaps are NaN from the whole traces."""
-        return cls.estimated(kind, SOURCES[kind], x, ["level"] * len(x))
-
-    def of_others(self, x: Array, rows: Array) -> NoiseModel:
+    def again(self, x: Array, rows: Array) -> NoiseModel:
         """Return the same estimate for other samples of some of the traces, such as simulated noise."""
-        return self.estimated(self.kind, self.source, x, [self.sigmas[row] for row in rows])
+        return self.of(self.kind, x, [self.sigmas[row] for row in rows])
 
     @property
     def window(self) -> tuple[int, int] | None:
         """First sample of the noise window and the one after its last, None without a window common to all traces."""
         windows = {Noise.of(sigma).window for sigma in dict.fromkeys(self.sigmas)}
         return windows.pop() if len(windows) == 1 else None
+
+    @property
+    def raised(self) -> float:
+        """The factor by which the power was raised."""
+        return RAISED if self.kind in ("found", "flat") else 1.0
 
     @property
     def variance(self) -> Floats:
@@ -104,23 +100,34 @@ class NoiseModel:
             weights[-1] = 1
         return np.asarray(self.power @ weights / self.samples)
 
+    @property
+    def octaves(self) -> Floats:
+        """The power of the noise (traces, octaves) in the bands of `octave_bands`; 1 for white noise of variance 1."""
+        return np.asarray(self.power @ _octave_shares(self.samples).T)
+
+    def words(self, clock: Clock | None = None, declared: str = "") -> str:
+        """Return the origin of the estimate in words, with times of a clock; ``declared`` are those of the headers."""
+        if self.kind == "declared" and declared:
+            return declared
+        if self.kind == "median":
+            return "median of the whole trace, by frequency"
+        if self.kind == "extrapolated":
+            return "extrapolated from the three highest octaves"
+        if not any(Noise.of(sigma).window for sigma in dict.fromkeys(self.sigmas)):
+            return "white, by the finest details" if "global" in self.sigmas else "standard deviation"
+        name = "noise window" if self.kind == "declared" else "quiet window found"
+        if self.window is None:
+            return f"{name} of each trace"
+        start, stop = self.window
+        if clock is None or clock.interval is None:
+            return f"{name} from sample {start} to {stop}"
+        return f"{name} from {clock.time(start):.4g} to {clock.time(stop):.4g} s"
+
     def draw(self, rng: np.random.Generator, rows: Array | slice = slice(None)) -> Floats:
         """Return Gaussian noise (traces, samples) with the spectra of some of the traces."""
         amplitudes = np.sqrt(self.power[rows])
         spectrum = np.fft.rfft(rng.standard_normal((len(amplitudes), self.samples)))
         return np.asarray(np.fft.irfft(spectrum * amplitudes, self.samples))
-
-    def sigma(self, options: Options, level: int) -> Floats:
-        """Return the standard deviation (bands, traces) in each band of a transform, finest band first.
-
-        As by `estimate_sigma`, white noise has the same standard deviation in all bands, whatever the transform. In
-        sections, the noise of different traces is taken to be independent.
-        """
-        frequencies, responses = _responses(options, level)
-        at = np.fft.rfftfreq(self.samples)
-        weights = np.array([np.interp(at, frequencies, response) for response in responses])
-        weights /= np.maximum(weights.sum(axis=1, keepdims=True), 1e-300)
-        return np.asarray(np.sqrt(weights @ self.power.T))
 
 
 def estimates(x: Array, sigma: NoiseForm | Sequence[NoiseForm] = "level") -> tuple[NoiseModel, ...]:
@@ -138,21 +145,16 @@ def estimates(x: Array, sigma: NoiseForm | Sequence[NoiseForm] = "level") -> tup
     sigma : option of `wavefilt.denoise`, or one for each trace
         With windows in samples.
     """
-    x, one = without_flat_parts(x), isinstance(sigma, str | tuple | float | int)
-    sigmas: list[NoiseForm] = [sigma] * len(x) if one else list(sigma)  # type: ignore[arg-type, list-item]
-    words = [said for each in dict.fromkeys(sigmas) if (said := _declaration(each))]
-    if words:
-        source = words[0] if len(words) == 1 else f"{words[0]} and {len(words) - 1} more"
-        declared = NoiseModel.estimated("declared", source, x, sigmas)
-        alone = not any(isinstance(each, str | tuple) for each in sigmas)
-        return (declared,) if alone else (declared, NoiseModel.undeclared("median", x))
-    window, median = quiet_window(x), NoiseModel.undeclared("median", x)
-    if window is not None:
-        source = f"quiet window found from sample {window.start} to {window.stop}"
-        windows = [("window", window.start, window.stop)] * len(x)
-        found, flat = (NoiseModel.estimated(kind, source, x, windows) for kind in ("found", "flat"))
-        return found, median, flat, NoiseModel.undeclared("extrapolated", x)
-    return NoiseModel.undeclared("extrapolated", x), median
+    x, given = without_flat_parts(x), {sigma} if isinstance(sigma, str | tuple | float | int) else set(sigma)
+    median = NoiseModel.of("median", x)
+    if any(each == "global" or not isinstance(each, str | tuple) or Noise.of(each).window for each in given):
+        declared = NoiseModel.of("declared", x, sigma)
+        return (declared, median) if any(isinstance(each, str | tuple) for each in given) else (declared,)
+    window, extrapolated = quiet_window(x), NoiseModel.of("extrapolated", x)
+    if window is None:
+        return extrapolated, median
+    found, flat = (NoiseModel.of(kind, x, ("window", window.start, window.stop)) for kind in ("found", "flat"))
+    return found, median, flat, extrapolated
 
 
 def for_ranking(x: Array, sigma: NoiseForm | Sequence[NoiseForm] = "level") -> NoiseModel:
@@ -170,15 +172,6 @@ def for_ranking(x: Array, sigma: NoiseForm | Sequence[NoiseForm] = "level") -> N
     return flat if sustained else median
 
 
-def _declaration(sigma: NoiseForm) -> str:
-    """Return a declared noise in words, "" for noise that is to be estimated from the whole trace."""
-    if window := Noise.of(sigma).window:
-        return f"noise window from sample {window[0]} to {window[1]}"
-    if isinstance(sigma, str | tuple):
-        return "white, by the finest details" if sigma == "global" else ""
-    return f"standard deviation {sigma:g}"
-
-
 def _power(kind: Kind, x: Array, sigmas: Sequence[NoiseForm]) -> Floats:
     """Return the power (traces, frequencies) by the option ``sigma`` of each trace."""
     if kind == "extrapolated":
@@ -187,26 +180,25 @@ def _power(kind: Kind, x: Array, sigmas: Sequence[NoiseForm]) -> Floats:
     for sigma in dict.fromkeys(sigmas):
         own = np.array([each == sigma for each in sigmas])
         if window := Noise.of(sigma).window:
-            power[own] = power_in_window(x[own], slice(*window), rising=kind != "flat")
+            raised = 1.0 if kind == "declared" else RAISED
+            power[own] = raised * power_in_window(x[own], slice(*window), rising=kind != "flat")
         elif sigma == "global":
-            power[own] = power_of_white_noise(x[own])
+            power[own] = power_of_white_noise(x[own])[:, None]
         elif isinstance(sigma, str | tuple):
             power[own] = power_of_traces(x[own])
         else:
             power[own] = np.where(np.isfinite(x[own]).any(axis=1), sigma**2, 0.0)[:, None]
-    return power * RAISED if kind in ("found", "flat") else power
+    return power
 
 
 def without_flat_parts(x: Array) -> Floats:
     """Return traces in float64 with NaN in gaps and in runs of equal samples."""
     rows = np.where(np.isfinite(x), x, np.nan).astype(np.float64)
-    if rows.shape[1] < FLAT:
-        rows[np.nanmax(rows, axis=1, initial=-np.inf) == np.nanmin(rows, axis=1, initial=np.inf)] = np.nan
-        return rows
+    least = min(FLAT, rows.shape[1])
     edges = np.pad(np.diff(rows, axis=1) == 0, [(0, 0), (1, 1)]).astype(np.int8)
     steps = np.diff(edges, axis=1)
     for row, first, last in zip(*np.nonzero(steps == 1), np.nonzero(steps == -1)[1], strict=True):
-        if last - first + 1 >= FLAT:
+        if last - first + 1 >= least:
             rows[row, first : last + 1] = np.nan
     return rows
 
@@ -226,7 +218,7 @@ def power_of_traces(x: Array) -> Floats:
         ratio = np.full(power.shape[-1], _median_of_exponentials(power.shape[1]))
         ratio[[0, -1]] *= REAL
         found.append(_at_all(np.nanmedian(power, axis=1) / ratio, x.shape[1]))
-    return np.concatenate(found) if found else np.zeros((0, x.shape[1] // 2 + 1))
+    return np.concatenate(found)
 
 
 def power_in_window(x: Array, window: slice, rising: bool = True) -> Floats:
@@ -235,21 +227,16 @@ def power_in_window(x: Array, window: slice, rising: bool = True) -> Floats:
     Frequencies with fewer than `RESOLVED` periods in the window continue the slope of those with more, or their level
     unless ``rising``.
     """
-    frequencies, lowest = np.fft.rfftfreq(x.shape[1]), RESOLVED / (window.stop - window.start)
-    octaves = [(frequencies >= low) & (frequencies <= 2 * low) for low in (lowest, 2 * lowest)]
-    unresolved = frequencies < lowest
-    found = []
+    lowest, found = RESOLVED / (window.stop - window.start), []
     for rows in in_blocks(x):
         inside = rows[:, window]
         power = _at_all(np.nanmean(_periodograms(inside, _segment(inside.shape[1], 2)), axis=1), x.shape[1])
-        if all(octave.any() for octave in octaves):
-            lower, upper = (np.maximum(power[:, octave].mean(axis=1), 1e-300) for octave in octaves)
-            slope = np.clip(np.mean(np.log2(lower / upper)), 0, STEEPEST if rising else 0)
-            rise = (1.5 * lowest / np.maximum(frequencies[unresolved], 0.5 / x.shape[1])) ** slope
-            continued = lower[:, None] * np.maximum(rise, 1)
-            power[:, unresolved] = np.fmin(continued, power_of_traces(rows)[:, unresolved])
+        lower, upper = (_in_octave(power, low, x.shape[1]) for low in (lowest, 2 * lowest))
+        if np.isfinite(lower).all() and np.isfinite(upper).all():
+            slope = np.mean(np.log2(lower / upper), axis=0, keepdims=True) if rising else np.zeros((1, 1))
+            _continue(power, lowest, lower, slope, power_of_traces(rows), x.shape[1])
         found.append(power)
-    return np.concatenate(found) if found else np.zeros((0, len(frequencies)))
+    return np.concatenate(found)
 
 
 def extrapolated_power(x: Array) -> Floats:
@@ -257,34 +244,41 @@ def extrapolated_power(x: Array) -> Floats:
 
     It is at most the median of the whole trace.
     """
-    power, frequencies = power_of_traces(x), np.fft.rfftfreq(x.shape[1])
-    octaves = [(frequencies >= 0.25 / 2**k) & (frequencies <= 0.5 / 2**k) for k in range(3)]
-    if not all(octave.any() for octave in octaves):
-        return power
-    highest, _, third = (np.maximum(power[:, octave].mean(axis=1, keepdims=True), 1e-300) for octave in octaves)
-    slope = np.clip(np.log2(third / highest) / 2, 0, STEEPEST)
-    low = frequencies < 0.25
-    rise = (np.maximum(frequencies[low], 0.5 / x.shape[1]) / 0.375) ** -slope
-    power[:, low] = np.minimum(power[:, low], highest * rise)
+    power = power_of_traces(x)
+    highest, third = (_in_octave(power, low, x.shape[1]) for low in (1 / 4, 1 / 16))
+    if np.isfinite(third).all():
+        _continue(power, 1 / 4, highest, np.log2(third / highest) / 2, power, x.shape[1])
     return power
 
 
+def _in_octave(power: Floats, low: float, samples: int) -> Floats:
+    """Return the mean power (traces, 1) in the octave above a frequency; infinite where it has no frequency."""
+    frequencies = np.fft.rfftfreq(samples)
+    octave = (frequencies >= low) & (frequencies <= 2 * low)
+    mean = power[:, octave].mean(axis=1, keepdims=True) if octave.any() else np.full((len(power), 1), np.inf)
+    return np.asarray(np.maximum(mean, 1e-300))
+
+
+def _continue(power: Floats, lowest: float, octave: Floats, slope: Floats, most: Floats, samples: int) -> None:
+    """Replace the power below a frequency by that in the ``octave`` above, which rises with this slope."""
+    frequencies = np.fft.rfftfreq(samples)
+    below = frequencies < lowest
+    rise = (1.5 * lowest / np.maximum(frequencies[below], 0.5 / samples)) ** np.clip(slope, 0, STEEPEST)
+    power[:, below] = np.fmin(octave * rise, most[:, below])
+
+
 def power_of_white_noise(x: Array) -> Floats:
-    """Return the power of white noise by the median absolute value of the finest details."""
-    sigma = np.zeros(len(x))
-    known = np.isfinite(x)
-    filled = np.where(known, x, np.nanmean(np.where(known.any(axis=1, keepdims=True), x, 0), axis=1, keepdims=True))
-    details = np.abs(np.diff(filled, axis=1)) / math.sqrt(2)
-    if x.shape[1] > 1:
-        usable = known[:, 1:] & known[:, :-1]
-        middle = np.nanmedian(np.where(usable | ~usable.any(axis=1, keepdims=True), details, np.nan), axis=1)
-        sigma = np.where(usable.any(axis=1), middle / 0.6745, 0)
-    return np.repeat(np.square(sigma)[:, None], x.shape[1] // 2 + 1, axis=1)
+    """Return the variance of white noise (traces,) by the median absolute value of the finest details."""
+    details, variance = np.abs(np.diff(x, axis=1)) / math.sqrt(2), np.zeros(len(x))
+    known = np.isfinite(details).any(axis=1)
+    variance[known] = np.square(np.nanmedian(details[known], axis=1) / 0.6745)
+    return variance
 
 
 def in_blocks(x: Array) -> Iterator[Array]:
+    """Yield consecutive rows of at most `BLOCK` samples together."""
     step = max(1, BLOCK // max(x.shape[1], 1))
-    return (x[i : i + step] for i in range(0, len(x), step))
+    return (x[i : i + step] for i in range(0, max(len(x), 1), step))
 
 
 def _median_of_exponentials(count: int) -> float:
@@ -319,41 +313,23 @@ def _periodograms(x: Array, length: int) -> Floats:
 def _at_all(power: Floats, samples: int) -> Floats:
     """Return the power at the frequencies of an FFT of this many samples, by linear interpolation."""
     known, wanted = np.linspace(0, 0.5, power.shape[1]), np.fft.rfftfreq(samples)
-    return np.array([np.interp(wanted, known, row) for row in power])
+    return np.array([np.interp(wanted, known, row) for row in power]).reshape(len(power), len(wanted))
 
 
-# ---- bands
+# ---- octaves
 
 
-@lru_cache(maxsize=32)
-def _responses(options: Options, level: int) -> tuple[Floats, Floats]:
-    """Return frequencies in cycles per sample, and the squared response (bands, frequencies) of a transform.
-
-    The response is measured with sinusoids, up to a factor for each band. In sections, all traces have the same
-    sinusoid with factors of their own; the responses along the traces and along time are separable.
-    """
-    levels = level if options.transform.has_levels else 5
-    samples = max(512, 32 << levels)
-    octaves = np.round(np.geomspace(1, samples // 2, 8 * int(math.log2(samples))))
-    cycles = np.unique(np.concatenate([[0], octaves, np.arange(samples // 128, samples // 2, samples // 128)]))
-    phases = 2 * np.pi * cycles[:, None] * np.arange(samples) / samples
-    waves = np.concatenate([np.cos(phases), np.sin(phases)])
-    if options.ndim == 2:
-        waves = waves[:, None] * np.random.default_rng(0).standard_normal((max(32, 2 << levels), 1))
-    pyramid = registry.get("pywavelets").decompose(waves, options.analysis(level))
-    bands = pyramid.coefficients[: None if options.shrinks_approximation else 0 : -1]
-    squares = []
-    for band in bands:
-        margin = band.shape[-1] // 4 if options.transform.has_levels else 0  # coefficients at the ends are left out
-        inner = band[..., margin : band.shape[-1] - margin].reshape(len(waves), -1)
-        squares.append(np.square(np.abs(inner)).mean(axis=1))
-    return cycles / samples, np.array([square[: len(cycles)] + square[len(cycles) :] for square in squares])
-
-
-OCTAVE_WAVELET = "sym8"
-OCTAVES = Options(OCTAVE_WAVELET, transform="modwt", rule="js")
-"""Transform by which windows are found and results are tested: octaves are well separated, energy is not shifted."""
-DEEPEST = 9
+@lru_cache(maxsize=8)
+def _octave_shares(samples: int) -> Floats:
+    """Return the share of each frequency of the FFT of a trace in each of `octave_bands`, (octaves, frequencies)."""
+    filters, passed = as_wavelet(OCTAVE_WAVELET), np.ones(samples // 2 + 1)
+    responses = []
+    for level in range(depth_for(samples)):
+        at = np.exp(-2j * np.pi * np.fft.rfftfreq(samples) * 2**level)
+        responses.append(passed * np.abs(np.polyval(filters.dec_hi, at)) ** 2)
+        passed = passed * np.abs(np.polyval(filters.dec_lo, at)) ** 2
+    shares = np.array([*responses, passed])
+    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
 
 def depth_for(samples: int) -> int:
@@ -366,8 +342,6 @@ def octave_bands(rows: Floats, live: Mask) -> Iterator[Floats]:
 
     Gaps and the mean are set to 0. White noise of variance 1 has coefficients of variance 1.
     """
-    from wavefilt.decomposition import modwt
-
     samples, depth = rows.shape[-1], depth_for(rows.shape[-1])
     mean = np.sum(rows, axis=-1, keepdims=True, where=live) / np.maximum(live.sum(axis=-1, keepdims=True), 1)
     centred = np.where(live, rows - mean, 0)
@@ -416,45 +390,43 @@ def quiet_window(x: Array) -> slice | None:
     cells = samples // length
     size = 4 * max(1, round(SHARE * cells / 4))
     live = x[np.isfinite(x).any(axis=1)]
-    if cells < 4 * size or not len(live):
+    independent = size * length * widths(depth_for(samples) + 1)
+    used = independent >= COEFFICIENTS
+    if cells < 4 * size or not len(live) or not used.any():
         return None
     sums, weights = _cumulated(live, length)
 
-    def levels(first: Array | int, count: int) -> Floats:
+    def levels(first: Array, count: int) -> Floats:
         """Return the mean logarithm over traces of the power of ``count`` cells, (windows, bands)."""
-        total = sums[:, np.asarray(first) + count] - sums[:, first]
-        weight = weights[:, np.asarray(first) + count] - weights[:, first]
+        total, weight = (cumulated[:, first + count] - cumulated[:, first] for cumulated in (sums[..., used], weights))
         known = weight >= count * length / 2
         power = np.log(np.maximum(total / np.maximum(weight, 1), 1e-300))
-        enough = known.sum(axis=0) >= len(live) / 2
         mean = np.sum(np.where(known, power, 0), axis=0) / np.maximum(known.sum(axis=0), 1)
-        return np.where(enough, mean, np.nan)
+        return np.where(known.sum(axis=0) >= len(live) / 2, mean, np.nan)
 
-    bands = sums.shape[-1]
-    independent = size * length * widths(bands)
-    used = np.flatnonzero(independent >= COEFFICIENTS)
-    if not len(used):
-        return None
     errors = np.sqrt(2 / (independent[used] * len(live)))
     starts = np.arange(0, cells - size + 1, max(cells // 8, 1))
-    found = levels(starts, size)[:, used]
+    found = levels(starts, size)
     starts, found = starts[np.isfinite(found).all(axis=1)], found[np.isfinite(found).all(axis=1)]
     if not len(starts):
         return None
-    decibel = math.log(10) / 10
+    decibel, quarter = math.log(10) / 10, size // 4
     upper, least = np.quantile(found, 0.75, axis=0), found.min(axis=0)
     loudness = (found - np.median(found, axis=0)).mean(axis=1)
-    for i in np.argsort(loudness, kind="stable"):
-        if loudness[i] > 0:
-            break
-        quarters = np.array([levels(int(starts[i]) + k * size // 4, size // 4)[used] for k in range(4)])
-        passed = (
+    for i in np.argsort(loudness, kind="stable")[: np.count_nonzero(loudness <= 0)]:
+        quarters = levels(starts[i] + quarter * np.arange(4), quarter)
+        if (
             (found[i] < upper - CONTRAST[0] * decibel - CONTRAST[1] * errors).any()
             and (found[i] < least + LEAST[0] * decibel + LEAST[1] * errors).all()
             and (np.ptp(quarters, axis=0) < STEADY[0] * math.log(2) + 2 * STEADY[1] * errors).all()
-        )
-        if passed:
-            return _grown(levels, int(starts[i]), size, cells, used, errors, length)
+        ):
+            limit = found[i] + math.log(GROWTH[0]) + 2 * GROWTH[1] * errors
+            first, last = int(starts[i]), int(starts[i]) + size
+            while first >= quarter and (levels(np.array([first - quarter]), quarter) < limit).all():
+                first -= quarter
+            while last + quarter <= cells and (levels(np.array([last]), quarter) < limit).all():
+                last += quarter
+            return slice(first * length, last * length)
     return None
 
 
@@ -464,105 +436,9 @@ def _cumulated(x: Array, length: int) -> tuple[Floats, Floats]:
     for rows in in_blocks(x):
         live = np.isfinite(rows)
         means = [cell_means(band**2, live, length) for band in octave_bands(rows, live)]
-        weights.append(means[0][1])
+        weights.append(means[0][1][..., None])
         powers.append(np.stack([mean * weight for mean, weight in means], axis=-1))
-    power, weight = np.concatenate(powers), np.concatenate(weights)[..., None]
-    return tuple(np.concatenate([np.zeros_like(a[:, :1]), a], axis=1).cumsum(axis=1) for a in (power, weight))  # type: ignore[return-value]
-
-
-def _grown(
-    levels: Callable[[int, int], Floats], first: int, size: int, cells: int, used: Array, errors: Floats, length: int
-) -> slice:
-    """Return the window in samples, extended by quarters of it in both directions."""
-    quarter, last, own = size // 4, first + size, levels(first, size)[used]
-    limit = own + math.log(GROWTH[0]) + 2 * GROWTH[1] * errors
-    while first >= quarter and (levels(first - quarter, quarter)[used] < limit).all():
-        first -= quarter
-    while last + quarter <= cells and (levels(last, quarter)[used] < limit).all():
-        last += quarter
-    return slice(first * length, last * length)
-
-
-# ---- the noise that `denoise` uses
-
-
-def estimate_sigma(
-    x: Any,
-    wavelet: WaveletLike | None = None,
-    *,
-    by_band: bool = False,
-    axis: int = -1,
-    axes: tuple[int, int] | None = None,
-    backend: str | Backend = "auto",
-    **options: Unpack[Keywords],
-) -> Floats:
-    """Estimate the standard deviation of the noise of each trace as `denoise` does.
-
-    Parameters
-    ----------
-    x : array_like, pandas, xarray or DASCore object, ObsPy Stream or Trace, Recording
-        As for `wavefilt.compare`; never modified. NaN and masked samples are gaps: the result for a trace is the root
-        mean square over its segments, weighted by their samples.
-    wavelet, axis, axes, backend, **options
-        As for `wavefilt.denoise`. ``sigma`` determines how the noise is measured: "level" and "global" by the median
-        absolute detail over 0.6745, a window by the details in it, with rule "js" by their mean square.
-    by_band : bool
-        Return the noise of all bands of the transform instead of that of the finest one.
-
-    Returns
-    -------
-    ndarray of float64
-        One number for each trace (or section, with ``axes``), with the shape of ``x`` without the axes; with
-        ``by_band`` the numbers of each band along a new first axis, finest first, with rule "js" the approximation
-        last. In the units of ``x``: for white noise, all bands have the standard deviation of its samples, whatever the
-        transform. 0 for a dead trace, NaN for one that is too short for the transform or has no samples.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As `wavefilt.denoise`, and TypeError for complex samples.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import wavefilt
-    >>> x = np.random.default_rng(0).standard_normal((3, 4096)) * [[1], [2], [5]]
-    >>> wavefilt.estimate_sigma(x).round()
-    array([1., 2., 5.])
-    >>> wavefilt.estimate_sigma(x, by_band=True).shape
-    (5, 3)
-    """
-    from wavefilt.containers import traces_of
-
-    registry.check_name(backend)
-    check_names(options, "by_band", "axis", "axes")
-    taken = traces_of(x, options.get("sigma", "level"), axis, axes).checked()
-    plain: Keywords = {**options, "sigma": "level"}
-    method = Options(wavelet, **plain, ndim=1 if taken.ndim == 1 else 2)
-    found: list[tuple[Mask, Floats]] = []
-    for sigma in dict.fromkeys(taken.sigmas):
-        own = np.array([each == sigma for each in taken.sigmas])
-        found.append((own, _as_denoised(taken.rows[own], replace(method, sigma=sigma), backend)))
-    bands = max((len(numbers) for _, numbers in found), default=0) if by_band else 1
-    noise = np.full((bands, len(taken.rows)), np.nan)
-    for own, numbers in found:
-        noise[: len(numbers), own] = numbers[:bands]
-    noise = noise.reshape(bands, *taken.shape[: len(taken.shape) - (taken.ndim - 1)])
-    return noise if by_band else np.asarray(noise[0])
-
-
-def _as_denoised(rows: Array, options: Options, backend: str | Backend) -> Floats:
-    """Return the noise (bands, rows) that denoising with these options uses."""
-    outcome = run(rows, options, backend, report=True)
-    bands = len(options.bands(outcome.level))
-    total, count = np.zeros((bands, len(rows))), np.zeros((bands, len(rows)))
-    for estimate in outcome.estimates:
-        own = estimate.sigma
-        if estimate.approximation is not None:
-            own = np.concatenate([own, estimate.approximation[:1]])
-        own = own / options.noise_gains(len(own))
-        part = estimate.segments
-        places = np.arange(bands if len(own) == bands else len(estimate.sigma))  # shorter segments have fewer levels
-        np.add.at(total, (places[:, None], part.rows), np.square(own[: len(places)]) * part.samples)
-        np.add.at(count, (places[:, None], part.rows), part.samples)
-    return np.asarray(np.sqrt(np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)))
+    before = np.zeros((len(x), 1, 1))
+    power, weight = np.concatenate(powers), np.concatenate(weights)
+    power = np.concatenate([np.repeat(before, power.shape[-1], axis=-1), power], axis=1).cumsum(axis=1)
+    return power, np.concatenate([before, weight], axis=1).cumsum(axis=1)

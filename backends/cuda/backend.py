@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import cached_property, partial
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from wavefilt.arrays import Array
 from wavefilt.backends.cuda.denoiser import Denoised, Denoiser, joined
@@ -126,14 +125,17 @@ class Cuda(Backend):
 
         return ChunkSums()
 
+    @property
+    def for_many_shapes(self) -> Backend:
+        """The CPU backend, since plans and graphs are made for each shape."""
+        from wavefilt.backends.numba_cpu import NumbaCPU
+
+        return NumbaCPU()
+
     def clear(self) -> None:
         """Free the device memory kept for later calls."""
         self._plans.clear()
         self._results.clear()
-
-    def peak(self, x: Samples) -> float:
-        host = interop.to_host(x)
-        return float(max(np.max(host), -np.min(host))) if host.size else 0.0
 
     @retried
     def take(self, x: Samples, *axes: int) -> interop.Traces:
@@ -150,22 +152,6 @@ class Cuda(Backend):
         out = interop.empty(rows.shape, rows.dtype, like)
         interop.flat(out).copy_to_device(np.ascontiguousarray(rows).reshape(-1))
         return out
-
-    @retried
-    def resident(self, shape: tuple[int, int], dtype: DTypeLike) -> Samples:
-        """Allocate rows on the current GPU. Raises MemoryError."""
-        return target.cuda.device_array(shape, dtype)  # type: ignore[no-any-return]
-
-    @retried
-    def host_buffer(self, size: int, dtype: DTypeLike) -> Array:
-        """Allocate pinned memory."""
-        return target.cuda.pinned_array(size, dtype)  # type: ignore[no-any-return]
-
-    def send(self, samples: Array, resident: Samples, place: int) -> None:
-        interop.flat(resident)[place : place + samples.size].copy_to_device(samples.reshape(-1))
-
-    def fetch(self, resident: Samples, place: int, out: Array) -> None:
-        interop.flat(resident)[place : place + out.size].copy_to_host(out.reshape(-1))
 
     def _plan(self, analysis: Analysis, x: Samples, shape: tuple[int, ...] = ()) -> tuple[Plan, Stream]:
         """Return a plan for the rows of ``x``, of its or another shape, and its stream; give the plan back."""
@@ -251,14 +237,15 @@ class Cuda(Backend):
     def check(self) -> None:
         """Wait for all runs with ``wait=False``.
 
-        Raises ValueError if since the last check a sample was not finite, or a trace of a record or section was dead.
+        Raises ValueError if since the last check a sample was not finite, samples were in a run of equal ones, or a
+        trace of a record or section was dead.
         """
         self._plans.settle()
         finite, self._plans.finite = self._plans.finite, True
         if not finite:
             raise ValueError(
-                "an array denoised with wait=False has NaN or infinite samples, or a dead trace in a record/section: "
-                "its result is not valid. With wait=True NaN are gaps, dead traces are left out, and an infinite "
+                "an array denoised with wait=False has NaN or infinite samples, runs of equal samples, or a dead trace "
+                "in a record/section: its result is not valid. With wait=True these are left out, and an infinite "
                 "sample is named"
             )
 
@@ -277,9 +264,10 @@ class Cuda(Backend):
         unless the host needs numbers: for ``report``, and for rules that it computes. `check` reports samples that are
         not finite.
 
-        Return None if a sample is not finite, or a trace of a record or section is dead: the caller cuts out gaps and
-        leaves out dead traces. Batches too large for the device's memory are denoised some rows at a time, and long
-        traces, or traces that share thresholds, chunk by chunk. Raises MemoryError if that fails too.
+        Return None if a sample is not finite or in a run of equal samples, or a trace of a record or section is dead:
+        the caller cuts out gaps and runs, and leaves out dead traces. Batches too large for the device's memory are
+        denoised some rows at a time, and long traces, or traces that share thresholds, chunk by chunk. Raises
+        MemoryError if that fails too.
         """
         try:
             return guarded(partial(self.whole, x, method, level, report, out, wait), self.clear)

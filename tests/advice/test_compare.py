@@ -33,7 +33,7 @@ def found(x):
 
 
 def risks(found):
-    return {trial.options["rule"]: trial.risk for trial in found.trials}
+    return {trial.options["rule"]: 10 ** (-trial.gain_db / 10) for trial in found.trials}
 
 
 @pytest.mark.parametrize("sigma", ["global", "level", ("window", 0, 580)])
@@ -46,13 +46,12 @@ def test_the_risk_is_the_error(sigma):
     for trial in wavefilt.compare(clean + noise, methods=methods, sigma=sigma).trials:
         y = wavefilt.denoise(clean + noise, **trial.options)
         true = np.mean(np.mean((y - clean) ** 2, axis=1) / np.mean(noise**2, axis=1))
-        assert trial.risk == pytest.approx(true, abs=0.12)
-        assert trial.gain_db == pytest.approx(-10 * np.log10(trial.risk), abs=0.01)
+        assert 10 ** (-trial.gain_db / 10) == pytest.approx(true, abs=0.12)
 
 
 def test_order_and_gains_are_nearly_the_true_ones(found, x, clean):
     gains = {trial.name: gain_db(clean, x, wavefilt.denoise(x, **trial.options)) for trial in found.trials}
-    assert gains.keys() == set(RULES)
+    assert gains.keys() > set(RULES)
     for trial in found.trials:
         assert trial.gain_db == pytest.approx(gains[trial.name], abs=2)
     true, ranks = np.array(list(gains.values())).argsort().argsort(), np.arange(len(gains))[::-1]
@@ -72,10 +71,11 @@ def test_the_line_to_copy(found, x):
 def test_ties_and_doubts_are_told(x):
     found = wavefilt.compare(x, methods=[{"rule": "bayes"}, {"rule": "bayes", "level": 5}, {"rule": 1e9}])
     assert [trial.tied for trial in found.trials] == [True, True, False]
-    assert found.trials[1].name in found.caution()
-    assert found.caution() in repr(found)
+    told = "as good as"
+    assert told in repr(found)
     alone = wavefilt.compare(x, methods=[{"rule": "bayes"}, {"rule": 1e9}])
-    assert (alone.caution(), alone.tied) == ("", alone.trials[:1])
+    assert alone.tied == alone.trials[:1]
+    assert told not in repr(alone)
     doubt = "if less of the energy is noise"
     assert doubt in repr(wavefilt.compare(np.random.default_rng(0).standard_normal(1000), rule=SOME))
     told = wavefilt.compare(x, rule=SOME, sigma=("window", 0, 390))
@@ -98,7 +98,7 @@ def test_samples_are_not_changed_and_results_are_reproducible(x):
     first, second = (wavefilt.compare(x, rule=SOME) for _ in range(2))
     np.testing.assert_array_equal(x, before)
     assert risks(first) == risks(second)
-    assert wavefilt.compare(x, rule=SOME, seed=1).best.risk != first.best.risk
+    assert wavefilt.compare(x, rule=SOME, seed=1).best.gain_db != first.best.gain_db
 
 
 def test_dead_traces_gaps_and_scale(x):
@@ -109,7 +109,7 @@ def test_dead_traces_gaps_and_scale(x):
     assert risks(wavefilt.compare(np.ma.masked_invalid(gappy), rule=SOME)) == risks(found)
     assert found.best.gain_db == pytest.approx(whole.best.gain_db, abs=1)
     scaled = wavefilt.compare(2.0**20 * x, rule=SOME)
-    assert scaled.best.risk == pytest.approx(whole.best.risk, rel=1e-6)
+    assert scaled.best.gain_db == pytest.approx(whole.best.gain_db, rel=1e-6)
     assert "nothing" in repr(wavefilt.compare(x[:, 600:610], rule=SOME))  # too short for one level
 
 
@@ -151,19 +151,18 @@ def test_tune_is_at_least_as_good_as_every_rule(x):
     tuned = wavefilt.tune(x[:1, :600], sigma="global", seconds=60)
     compared = wavefilt.compare(x[:1, :600], sigma="global")
     assert tuned.complete
-    assert tuned.comparison.best.risk <= compared.best.risk
-    assert len(tuned.comparison.trials) > 2 * len(compared.trials)
-    assert {"transform", "wavelet", "level"} <= {name for trial in tuned.comparison.trials for name in trial.options}
-    assert tuned.options == tuned.comparison.best.options
+    assert tuned.best.gain_db >= compared.best.gain_db
+    assert len(tuned.trials) > 2 * len(compared.trials)
+    assert {"transform", "wavelet", "level"} <= {name for trial in tuned.trials for name in trial.options}
+    assert tuned.options == tuned.best.options
     y = eval(tuned.python, {"wavefilt": wavefilt, "x": x})
     np.testing.assert_array_equal(y, wavefilt.denoise(x, **tuned.options))
-    assert repr(tuned).startswith(tuned.python)
 
 
 def test_tune_ends_in_time_and_says_so(x):
     found = wavefilt.tune(x[:1, :600], sigma="global", seconds=1e-9)
     assert not found.complete
-    assert {trial.name for trial in found.comparison.trials} == set(RULES)
+    assert {trial.name for trial in found.trials} > set(RULES)
     with pytest.raises(ValueError, match="positive"):
         wavefilt.tune(x, seconds=0)
 

@@ -39,7 +39,7 @@ def test_signal_lost_is_found_where_it_was_lost(gather):
     found = trust.report(noisy, smooth(noisy), smooth)
     assert found.verdict == "harmful"
     assert {answer.name: answer.verdict for answer in found.answers}["lateral"] == "signal"
-    window = np.unravel_index(np.nanargmax(found.leakage.change), found.leakage.change.shape)[1]
+    window = np.unravel_index(np.nanargmax(found.effect.change), found.effect.change.shape)[1]
     assert np.abs(clean[:, window * 32 : window * 32 + 64]).max() > 4
     quiet = np.abs(clean).reshape(12, -1, 32).max(axis=2) < 1e-3
     lonely = quiet[:, 1:] & quiet[:, :-1]
@@ -76,18 +76,16 @@ def test_noise_goes_through_the_same_denoise(gather):
         return denoise(rows)
 
     gap = np.where(np.arange(512) < 20, np.nan, noisy)
-    found = trust.report(1e6 * gap, 1e6 * denoise(gap), watched)
-    assert found.leakage.simulated
+    trust.report(1e6 * gap, 1e6 * denoise(gap), watched)
     assert np.isnan(seen[0][:, :20]).all()
     assert np.std(seen[0][:, 20:]) == pytest.approx(1e6, rel=0.3)  # in the units of the record
-    assert not trust.report(noisy, denoise(noisy)).leakage.simulated
 
 
 def test_a_noise_window_tells_the_noise(gather):
     _, noisy = gather
     everywhere = noisy + 5 * np.sin(0.2 * np.arange(512))
     everywhere[:, :96] = noisy[:, :96]
-    least = trust.report(everywhere, 0 * everywhere, sigma=("window", 0, 96)).leakage
+    least = trust.report(everywhere, 0 * everywhere, sigma=("window", 0, 96)).effect
     np.testing.assert_allclose(np.median(least.noise * least.unit**2, axis=0)[:3], 1, rtol=0.4)
 
 
@@ -102,10 +100,10 @@ def test_dead_traces_gaps_and_extremes(gather):
     x[1], x[2, 100:300], x[3] = 5, np.nan, np.nan
     y = np.array([denoise(row[None])[0] for row in x])
     found = trust.report(x, y)
-    assert "2 of 12" in found.answers[-1].found
-    assert f"{200 + 512} of {x.size}" in found.answers[-1].found
-    assert np.isnan(found.leakage.p_value[2, 4:8]).all()
-    assert np.isnan(found.leakage.p_value[[1, 3]]).all()
+    assert "2 of 12 traces" in found.origin()["samples"]
+    assert f"{200 + 512} of {x.size}" in found.origin()["samples"]
+    assert np.isnan(found.effect.p_value[2, 4:8]).all()
+    assert np.isnan(found.effect.p_value[[1, 3]]).all()
     large, tiny = (trust.report(x * unit, y * unit).facts() for unit in (2.0**1000, 2.0**-1000))
     same = {name: value for name, value in found.facts().items() if name != "sha256"}
     assert large | same == large
@@ -132,15 +130,14 @@ def test_large_arrays_are_sampled():
     found = trust.report(x, x, samples=64 * 256)
     assert found.noisy.shape == (64, 256)
     assert found.traces.tolist() == [*range(32), *range(268, 300)]
-    assert "64 of 300" in found.answers[-1].found
-    assert "16384 of 20000" in trust.report(np.zeros(20000), np.zeros(20000), samples=16384).answers[-1].found
+    assert "64 of 300" in found.origin()["samples"]
+    assert "16384 of 20000" in trust.report(np.zeros(20000), np.zeros(20000), samples=16384).origin()["samples"]
 
 
 def test_recordings(tmp_path):
     before = wavefilt.read(SAMPLES / "seismic.dat")
     after = before.denoise(backend="pywavelets")
     found = after.trust(before)
-    assert found.leakage.simulated
     assert (found.interval, found.name) == (before.interval, "seismic.dat")
     with pytest.raises(ValueError, match="traces"):
         after.trust(wavefilt.Recording(np.zeros((2, 9)), (None,) * 2, "npy", None))
@@ -154,8 +151,8 @@ def test_recordings(tmp_path):
     page = (tmp_path / "r.html").read_text()
     assert len(page) < 2e6
     assert not re.search(r'(src|href)="(?!data:)', page)
-    assert page.count("<img") == 5
-    assert all(answer.word in page for answer in found.answers[:-1])
+    assert page.count("<img") == 2
+    assert all(answer.word in page for answer in found.answers)
     with pytest.raises(FileExistsError):
         found.write(tmp_path / "r.html")
 
@@ -170,8 +167,8 @@ def microseisms(frequency):
 
 def power(found):
     """Return the variance of the noise that a report estimated, by trace, from levels each an octave wide."""
-    levels = found.leakage.noise.shape[1]
-    return found.leakage.noise @ 0.5 ** np.array([*range(1, levels), levels - 1]) * found.leakage.unit**2
+    levels = found.effect.noise.shape[1]
+    return found.effect.noise @ 0.5 ** np.array([*range(1, levels), levels - 1]) * found.effect.unit**2
 
 
 def test_steep_noise_is_noise_and_a_steep_signal_is_not():
@@ -180,7 +177,7 @@ def test_steep_noise_is_noise_and_a_steep_signal_is_not():
     assert power(trust.report(x, x, sigma=("window", 0, 3072))) == pytest.approx(1, rel=0.4)
     steps = 5 * np.repeat(rng.standard_normal((1, 16)), 256, axis=1)  # fill the trace as well
     noisy = steps + rng.standard_normal((1, 4096))
-    least = min(found.model.variance * found.unit**2 for found in trust.report(noisy, noisy).leakages)
+    least = min(found.model.variance * found.unit**2 for found in trust.report(noisy, noisy).effects)
     assert least < 4 < np.var(noisy) / 4
 
 
@@ -193,23 +190,3 @@ def test_stations_have_their_own_noise_and_a_gather_a_common_one():
     event = 30 * np.exp(-(((np.arange(1024) - 400) / 250) ** 2)) * np.sin(np.arange(1024) / 3)
     gather = trust.report(*[coloured(rng, (12, 1024), np.ones_like) + event] * 2)
     np.testing.assert_allclose(np.median(power(gather)), RAISED, rtol=0.2)
-
-
-def test_simulated_noise_varies_as_the_noise_does():
-    rng = np.random.default_rng(2)
-    steady = rng.standard_normal((1, 8192))
-    strength = np.repeat(np.exp(0.3 * rng.standard_normal(64)), 128)
-
-    def spread(x):
-        """Spread of the logarithm of the power of windows of the noise that a report denoised."""
-        seen = []
-
-        def watched(rows):
-            seen.append(rows)
-            return denoise(rows)
-
-        trust.report(x, denoise(x), watched)
-        return float(np.std(np.log(np.mean(np.reshape(seen, (-1, 64)) ** 2, axis=1))))
-
-    assert spread(steady) == pytest.approx(np.sqrt(2 / 64), rel=0.2)
-    assert 0.3 < spread(strength * steady) < 0.6

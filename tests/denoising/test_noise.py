@@ -12,7 +12,6 @@ import wavefilt
 from tests.support.checkout import run as run_command
 from tests.support.checkout import usable_backends
 from tests.support.signals import shrunk_details
-from wavefilt.statistics.changing_noise import change_points
 from wavefilt.vocabulary import RULES
 
 HOSTS = [name for name in usable_backends() if name != "cuda"]
@@ -159,7 +158,7 @@ class TestThresholdsByFormula:
 
 
 class TestLouderHalf:
-    @pytest.mark.parametrize("sigma", [("running", 1024), ("intervals", [HALF]), ("intervals", "find")])
+    @pytest.mark.parametrize("sigma", [("running", 1024), ("intervals", [HALF])])
     @pytest.mark.parametrize("transform", ["dwt", "modwt"])
     def test_keeps_no_more_noise_than_the_quiet_one(self, backend, rng, transform, sigma):
         x = five_times_louder(rng)
@@ -217,7 +216,7 @@ class TestSpecialTraces:
                 assert np.allclose(wavefilt.denoise(x, "db4", rule=rule, sigma=sigma, backend=backend), steady)
 
 
-@pytest.mark.parametrize("sigma", [("running", 700), ("intervals", [900, 2000]), ("intervals", None)])
+@pytest.mark.parametrize("sigma", [("running", 700), ("intervals", [900, 2000])])
 class TestEveryKind:
     @pytest.mark.parametrize("transform", ["dwt", "modwt"])
     @pytest.mark.parametrize("rule", ["universal", "js"])
@@ -252,37 +251,6 @@ class TestEveryKind:
         x[0, 100] = np.nan
         y = wavefilt.denoise(x, sigma=("intervals", [HALF]) if sigma[0] == "intervals" else sigma)
         assert rest(x, y, LOUD) < 0.22
-
-
-@pytest.mark.parametrize("ratio", [1.6, 3.0, 10.0])
-def test_change_points_of_synthetic_noise(ratio):
-    """Within two blocks, 128 details, of where the noise gets louder and quieter again."""
-    for seed in range(20):
-        d = np.random.default_rng(seed).standard_normal(8192)
-        d[2500:5200] *= ratio
-        found = change_points(np.abs(d))
-        assert len(found) == 2
-        assert np.abs(np.array(found) - [2500, 5200]).max() < (128 if ratio < 2 else 64)
-
-
-@pytest.mark.parametrize(
-    ("n", "change", "expected"),
-    [
-        (8192, lambda d: np.where(np.arange(8192) % 100 == 7, 100 * d, d), []),  # outliers
-        (8192, lambda d: d + 50 * (np.arange(8192) // 12 == 333), []),  # a short wave
-        (255, lambda d: np.where(np.arange(255) < 127, d, 50 * d), []),  # too few
-        (0, np.copy, []),
-        (4096, lambda d: np.where(np.arange(4096) // 1024 == 1, 0, d), [1024, 2048]),  # silence
-        (4096, np.zeros_like, []),
-    ],
-)
-def test_what_is_a_change(rng, n, change, expected):
-    assert change_points(np.abs(change(rng.standard_normal(n)))) == expected
-
-
-def test_steady_noise_has_no_change_points():
-    false = [len(change_points(np.abs(np.random.default_rng(seed).standard_normal(4000)))) for seed in range(200)]
-    assert sum(false) <= 2
 
 
 # ---- noise told in seconds, times and picks
@@ -320,8 +288,6 @@ def one_trace(start=START):
         (("intervals", np.array([5.0, 10.0])), ("intervals", (500, 1000))),
         (("intervals", [-3, 5, 99]), ("intervals", (500,))),  # some traces end before
         (("intervals", [99]), ("intervals", (3000,))),
-        (("intervals", "find"), ("intervals", "find")),
-        (("intervals", None), ("intervals", None)),
     ],
 )
 def test_times_of_a_recording(sigma, expected):
@@ -378,7 +344,6 @@ def test_traces_of_a_recording_have_windows_of_their_own(recording, rule):
         ("--noise-before 3 2", ("window", 500, 1500)),
         ("--noise-running 1.5", ("running", 750)),
         ("--noise-intervals 1,3", ("intervals", [500, 1500])),
-        ("--noise-intervals find", ("intervals", None)),
     ],
 )
 def test_options_of_the_command(tmp_path, rng, capsys, option, sigma):

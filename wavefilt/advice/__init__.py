@@ -6,8 +6,7 @@ All of them use the noise models of `wavefilt.noise`.
 from __future__ import annotations
 
 from . import trust
-from .comparison import Comparison, Trial, compare
-from .search import Tuning, tune
+from .comparison import Comparison, Trial, compare, tune
 from .trust import TrustReport
 
-__all__ = ["Comparison", "Trial", "TrustReport", "Tuning", "compare", "trust", "tune"]
+__all__ = ["Comparison", "Trial", "TrustReport", "compare", "trust", "tune"]

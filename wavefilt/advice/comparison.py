@@ -1,34 +1,64 @@
-"""`wavefilt.compare`: rank methods on a record of one's own by an estimate of their error."""
+"""`wavefilt.compare` and `wavefilt.tune`: rank methods on a record of one's own by an estimate of their error.
+
+The mean result of several methods (the pilot) is taken as the signal. Noise with the spectrum of the noise of the
+record is added to it, and the error of any method on these samples is known: the parametric bootstrap (Efron 2004).
+"""
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
-from wavefilt.arrays import Array
+from wavefilt.api import run
+from wavefilt.arrays import Array, Floats
 from wavefilt.backends import Backend, registry
 from wavefilt.containers import Container, traces_of
-from wavefilt.errors import OptionError
-from wavefilt.options import Common, check_names
+from wavefilt.noise import for_ranking
+from wavefilt.options import Common, NoiseForm, Options, check_names, completed
+from wavefilt.recording import Recording, supports
 from wavefilt.thresholding.rules import RULES
 from wavefilt.wavelets.filters import WaveletLike
 
-from . import leakage
-from .criterion import Criterion, Risk, methods_of, standard_error
+from . import harm
 
 MOST = 1 << 18
 """Most samples on which methods are compared; of more, some of the traces are used."""
 MUCH = 0.5
 """Share of the energy in undeclared noise above which a note asks for a declaration."""
-JUDGED = 3
-"""Methods, the best first, that the test of the trust report is applied to."""
+KEPT = 3
+"""Methods, the best ones, that the test of the trust report is applied to, and of which `tune` changes every option."""
 ROWS = 9
 """Most methods in the table, which with its head has ten lines."""
+GRID: dict[str, tuple[Any, ...]] = {
+    "transform": ("modwt", "dtcwt", "fk"),
+    "wavelet": ("haar", "db4", "sym8", "coif3"),
+    "level": (3, 4, 6, 7, 8),
+    "shrink": ("hard", "firm", "mean"),
+    "sigma": ("level", "global"),
+    "mode": ("reflect", "periodization"),
+}
+"""Options that `tune` changes, in this order, and their values."""
+PILOTS: tuple[dict[str, Any], ...] = (
+    {"rule": "js", "wavelet": "sym8", "transform": "modwt"},
+    {"rule": "js", "wavelet": "sym8"},
+    {"rule": "bayes", "transform": "modwt"},
+    {"rule": "sure", "level": 8},
+    {"rule": "fdr", "transform": "modwt"},
+    {"rule": "bayes"},
+)
+"""Methods of the pilot, with fewer levels where the samples allow no more; for sections only those with the DWT."""
+AVERAGED = 3
+"""The best ones of these, whose mean is the pilot."""
+PROBES = 4
+"""Draws of noise that are added to the pilot."""
+BLOCKS = 32
+"""Fewest parts of the samples whose errors give the standard error of the mean."""
 Progress = Callable[[Sequence[str]], Iterable[str]]
 """Takes the names of the methods and yields them one by one, as `tqdm.tqdm` does with a bar."""
 
@@ -44,12 +74,9 @@ class Trial:
     name : str
         The options in a few words.
     gain_db, gain_error_db : float
-        Estimated ratio of the energy of the noise to that of the remaining error, in dB, and its standard error. The
-        risk is taken to be at least its standard error, because the estimate can be 0 or less.
-    risk, error : float
-        Estimated mean square error over the variance of the noise, mean over traces, and its standard error.
-    behind, behind_error : float
-        Difference of the risk from that of the first method, and its standard error on the same samples.
+        Estimated ratio of the energy of the noise to that of the remaining error, in dB, and its standard error.
+    tied : bool
+        Whether the difference from the first method is within its standard error.
     residual : float
         Energy of the residual over the energy of the samples about their mean.
     seconds : float
@@ -60,34 +87,32 @@ class Trial:
 
     options: dict[str, Any]
     name: str
-    risk: float
-    error: float
-    behind: float
-    behind_error: float
     residual: float
     seconds: float
-    verdict: leakage.Verdict = "untested"
+    own: Mapping[str, Any] = field(repr=False)
+    """The options that differ from those of all methods."""
+    denoised: Array = field(repr=False)
+    errors: Floats = field(repr=False)
+    """Errors over the power of the noise, by blocks of the samples."""
+    tied: bool = False
+    verdict: harm.Verdict = "untested"
+
+    @property
+    def _risk(self) -> float:
+        """The mean error, at least its standard error, because the estimate can be 0."""
+        return max(float(self.errors.mean()), _standard_error(self.errors), 1e-12)
 
     @property
     def gain_db(self) -> float:
-        return -10 * math.log10(max(self.risk, self.error, 1e-12))
+        return -10 * math.log10(self._risk)
 
     @property
     def gain_error_db(self) -> float:
-        return 10 / math.log(10) * self.error / max(self.risk, self.error, 1e-12)
-
-    @property
-    def tied(self) -> bool:
-        """Whether the difference from the first method is within its standard error."""
-        return self.behind <= self.behind_error
-
-    def __repr__(self) -> str:
-        return f"<Trial {self.name}: {self.gain_db:+.1f} dB>"
+        return 10 / math.log(10) * _standard_error(self.errors) / self._risk
 
 
-@dataclass(frozen=True)
 class Comparison:
-    """The result of `wavefilt.compare`.
+    """The result of `wavefilt.compare` and `wavefilt.tune`.
 
     Attributes
     ----------
@@ -95,28 +120,171 @@ class Comparison:
         All methods, the one with the lowest estimated error first.
     traces, of : int
         Number of traces on which the methods were compared, and number of live traces.
-    noise : str
-        Origin of the noise model with which they were ranked.
+    model : wavefilt.noise.NoiseModel
+        The noise with which they were ranked.
     noise_share : float
         The variance of that noise over that of the samples, median over traces.
-    declared : bool
-        Whether the noise was declared.
     skipped : dict
         Methods that cannot be combined with the other options, and why.
+    complete : bool
+        Whether all methods were tried before the time limit.
     """
 
-    trials: tuple[Trial, ...]
-    traces: int
-    of: int
-    noise: str
-    noise_share: float
-    declared: bool
-    skipped: dict[str, str]
-    container: Container = field(repr=False)
-    samples: Array = field(repr=False)
-    """A trace for the figure, (samples,), and the results of all trials, (trials, samples)."""
-    denoised: Array = field(repr=False)
-    interval: float | None = field(repr=False, default=None)
+    def __init__(
+        self,
+        x: Any,
+        common: dict[str, Any],
+        axis: int,
+        axes: tuple[int, int] | None,
+        backend: str | Backend,
+        seed: int,
+        most: int,
+    ) -> None:
+        self.common, self.backend, self.seed = common, backend, seed
+        self.whole = traces_of(x, common.get("sigma"), axis, axes).checked()
+        # a noise window that headers declare, not the user, is left out of methods that do not support it
+        self.declared = None if "sigma" in common else self.whole.recording.declared_noise
+        self.taken = _part_of(self.whole, most)
+        self.x, rows = self.taken.traces, self.taken.rows
+        self.sigmas = [sigma for sigma in self.taken.sigmas for _ in range(len(self.x) // max(len(rows), 1))]
+        self.model = for_ranking(self.x, self.sigmas)
+        self.variance = self.model.variance * self.taken.live
+        if not self.variance.any():
+            raise ValueError("no trace has noise to compare by: their samples are equal, missing or too few")
+        rng = np.random.default_rng(seed)
+        self.probes = [self.model.draw(rng).astype(rows.dtype).reshape(rows.shape) for _ in range(PROBES)]
+        self.pilot = self._estimated_signal()
+        live = self.variance > 0
+        shares = self.variance[live] / np.maximum(np.nanvar(self.x[live], axis=1), 1e-300)
+        self.traces, self.of, self.noise_share = (
+            len(shares),
+            int(self.whole.live.sum()),
+            min(float(np.median(shares)), 1),
+        )
+        self.trials: tuple[Trial, ...] = ()
+        self.skipped: dict[str, str] = {}
+        self.complete = True
+
+    def attempt(
+        self, methods: Sequence[Mapping[str, Any]], progress: Progress, strict: bool = False, end: float = math.inf
+    ) -> bool:
+        """Try methods until the time limit, rank all, and return whether the limit was not reached.
+
+        Unless ``strict``, methods whose options cannot be combined are skipped.
+        """
+        tried = {trial.name: trial for trial in self.trials}
+        by_name = {_words(own): own for own in methods}
+        for name in progress(list(by_name)):
+            if time.monotonic() > end:
+                self.complete = False
+                break
+            try:
+                if name not in tried:
+                    tried[name] = self._try(name, by_name[name])
+            except ValueError as error:
+                if strict:
+                    raise
+                self.skipped[name] = str(error)
+        self.trials = tuple(sorted(tried.values(), key=lambda trial: float(trial.errors.mean())))
+        return self.complete
+
+    def judge(self) -> Comparison:
+        """Test the first methods, and more of them until one is not harmful. Raises ValueError if there are none."""
+        if not self.trials:
+            raise ValueError("; ".join(f"{name}: {why}" for name, why in self.skipped.items()) or "nothing to compare")
+        judged = list[Trial]()
+        for trial in self.trials:
+            behind = trial.errors - self.trials[0].errors
+            tied = bool(behind.mean() <= _standard_error(behind))
+            wanted = len(judged) < KEPT or all(before.verdict in ("harmful", "untested") for before in judged)
+            judged.append(replace(trial, tied=tied, verdict=self._verdict(trial) if wanted else "untested"))
+        self.trials = tuple(judged)
+        return self
+
+    def _try(self, name: str, own: Mapping[str, Any]) -> Trial:
+        """Denoise and estimate the error. Raises ValueError where options cannot be combined."""
+        options = {**self.common, **own}
+        y = self._denoised(options, self.taken.rows, self.taken.sigmas, "sigma" in own).reshape(self.x.shape)
+        start = time.perf_counter()
+        errors = self._errors(options, "sigma" in own)
+        seconds = (time.perf_counter() - start) / PROBES * self.whole.rows.size / self.taken.rows.size
+        x = self.x[self.variance > 0].astype(np.float64)
+        share = np.nansum((x - y[self.variance > 0]) ** 2) / np.nansum((x - np.nanmean(x, axis=1, keepdims=True)) ** 2)
+        return Trial(options, name, float(share), seconds, own, y, errors)
+
+    def candidates(self, transforms: Sequence[str], rules: Sequence[Any]) -> list[dict[str, Any]]:
+        """Return the options of every rule with every transform; for sections and all rules also "fk" and "dtcwt"."""
+        pairs = [(transform, rule) for transform in transforms for rule in rules]
+        found = [
+            {"rule": rule, **({} if transform == "dwt" else {"transform": transform})} for transform, rule in pairs
+        ]
+        if self.taken.ndim == 2 and rules == list(RULES):
+            found += [{"transform": transform} for transform in ("fk", "dtcwt") if transform not in transforms]
+        return found
+
+    def presets(self) -> list[dict[str, Any]]:
+        """Return the recipe and the preset "strong" for traces; "gentle" and "section" are among the rules."""
+        data = {**self.whole.recipe, "seismic": True}
+        return [] if self.taken.ndim == 2 else [completed({}, preset, **data) for preset in (None, "strong")]
+
+    def _estimated_signal(self) -> Array:
+        """Return the mean result of the best of `PILOTS`, by their errors if the mean of all were the signal."""
+        pilots, ndim = [], self._ndim
+        for pilot in PILOTS if ndim == 1 else [pilot for pilot in PILOTS if "transform" not in pilot]:
+            deepest = Options(**{**pilot, "level": None}, ndim=ndim).deepest(*self.taken.rows.shape[1:])
+            pilots.append({**pilot, "level": min(pilot["level"], deepest)} if "level" in pilot else pilot)
+        results = np.array([self._denoised(pilot, self.taken.rows, self.taken.sigmas) for pilot in pilots])
+        self.pilot = results.mean(axis=0)
+        order = np.argsort([self._errors(pilot).mean() for pilot in pilots])
+        return np.asarray(results[order[:AVERAGED]].mean(axis=0))
+
+    def _errors(self, options: Mapping[str, Any], own_noise: bool = False) -> Floats:
+        """Return the errors of denoising the pilot with noise, over the power of that noise, by blocks."""
+        error: Array = np.zeros(self.x.shape)
+        for probe in self.probes:
+            found = self._denoised(options, self.pilot + probe, self.taken.sigmas, own_noise)
+            error += np.square(found - self.pilot, dtype=np.float64).reshape(self.x.shape) / PROBES
+        used = self.variance > 0
+        known, error = ~np.isnan(error[used]), np.asarray(np.nan_to_num(error[used]))
+        error *= (error.shape[1] / known.sum(axis=1) / self.variance[used])[:, None]
+        parts = min(math.ceil(BLOCKS / len(error)), error.shape[1])  # may differ in length
+        blocks = [part.sum(axis=1) * parts / error.shape[1] for part in np.array_split(error, parts, axis=1)]
+        return np.concatenate(blocks)
+
+    @property
+    def _ndim(self) -> Literal[1, 2]:
+        return 1 if self.taken.ndim == 1 else 2
+
+    def _denoised(
+        self, options: Mapping[str, Any], rows: Array, sigmas: Sequence[NoiseForm], own_noise: bool = False
+    ) -> Array:
+        """Denoise rows, each with its option ``sigma`` unless the method has its own."""
+        done = np.empty_like(rows)
+        for sigma in dict.fromkeys(sigmas):
+            chosen, given = [each == sigma for each in sigmas], {} if own_noise else {"sigma": sigma}
+            if given and self.declared and isinstance(sigma, tuple):
+                given = given if supports(Options(**options, ndim=self._ndim), sigma) else {}
+            done[chosen] = run(rows[chosen], Options(**{**options, **given}, ndim=self._ndim), self.backend).samples
+        return done
+
+    def _verdict(self, trial: Trial) -> harm.Verdict:
+        """Return the verdict of the trust report on a method, for sections on the first one."""
+        taken = self.taken
+        count = taken.rows.shape[1] if taken.ndim == 2 else len(taken.rows)
+
+        def again(rows: Floats, traces: Array) -> Floats:
+            own = rows.astype(taken.rows.dtype)[None] if taken.ndim == 2 else rows.astype(taken.rows.dtype)
+            sigmas = taken.sigmas[:1] if taken.ndim == 2 else [taken.sigmas[i] for i in traces]
+            y = self._denoised(trial.options, own, sigmas, "sigma" in trial.own)
+            return np.asarray(y, np.float64).reshape(rows.shape)
+
+        return harm.verdict(harm.find(self.x[:count], trial.denoised[:count], again, self.sigmas[:count], self.seed))
+
+    @property
+    def noise(self) -> str:
+        """Origin of the noise model in words."""
+        clock = replace(self.whole.recording.clock(0), interval=self.whole.interval)
+        return self.model.words(clock, self.declared.source if self.declared else "")
 
     @property
     def best(self) -> Trial:
@@ -129,22 +297,19 @@ class Comparison:
         return self.best.verdict != "harmful"
 
     @property
-    def tied(self) -> tuple[Trial, ...]:
-        """The first method and those that cannot be told apart from it."""
-        return tuple(trial for trial in self.trials if trial.tied)
+    def options(self) -> dict[str, Any]:
+        """Options of `wavefilt.denoise` for the best method."""
+        return self.best.options
 
     @property
     def python(self) -> str:
         """A line of Python that denoises with the best method."""
-        return self.container.python(self.best.options)
+        return self.taken.python(self.options)
 
-    def caution(self) -> str:
-        """Return which methods are as good as the first one, "" if it is ahead of all others."""
-        others = [trial.name for trial in self.tied[1:]]
-        if not others:
-            return ""
-        named = ", ".join(others[:3]) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
-        return f"within the standard error of the estimate, as good as {self.trials[0].name}: {named}"
+    @property
+    def tied(self) -> tuple[Trial, ...]:
+        """The first method and those that cannot be told apart from it."""
+        return tuple(trial for trial in self.trials if trial.tied)
 
     def __repr__(self) -> str:
         return "\n".join(self.lines())
@@ -168,8 +333,13 @@ class Comparison:
     def notes(self) -> list[str]:
         """Return what a user should know about the table."""
         share = f"{100 * self.noise_share:.0f} % of the energy"
-        noise = f"gain in signal-to-noise ratio, estimated; noise: {self.noise}, {share}"
-        notes = [noise, self.caution()]
+        notes = [f"gain in signal-to-noise ratio, estimated; noise: {self.noise}, {share}"]
+        if not self.complete:
+            notes.append("stopped at the time limit; the search was not finished")
+        if others := [trial.name for trial in self.tied[1:]]:
+            notes.append(
+                f"within the standard error of the estimate, as good as {self.trials[0].name}: {_some(others)}"
+            )
         if not self.recommended:
             notes.append("all methods that were tested are harmful: none is recommended")
         elif self.best is not self.trials[0]:
@@ -178,104 +348,21 @@ class Comparison:
             notes.append(f"whether {self.best.name} is harmful depends on the noise: give a noise window")
         if self.traces < self.of:
             notes.append(f"compared on {self.traces} of {self.of} live traces")
-        if self.noise_share > MUCH and not self.declared:
+        if self.noise_share > MUCH and self.model.kind != "declared":
             notes.append("if less of the energy is noise, this order is wrong: give a noise window")
-        idle = [trial.name for trial in self.trials if trial.residual == 0]
-        if idle:
-            named = ", ".join(idle[:3]) + (f" and {len(idle) - 3} more" if len(idle) > 3 else "")
-            notes.append(f"nothing is removed by {named}: often too few samples or traces for a level of the wavelet")
-        notes += [f"left out: {name}: {why}" for name, why in self.skipped.items()]
-        return [note for note in notes if note]
+        if idle := [trial.name for trial in self.trials if trial.residual == 0]:
+            notes.append(f"nothing is removed by {_some(idle)}: often too few samples or traces for a level")
+        return notes + [f"left out: {name}: {why}" for name, why in self.skipped.items()]
 
     def plot(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Draw the gains with their standard errors, and a trace with its residuals, as .png, .pdf or .svg.
+        """Draw the traces before and after the best method, the residual and spectra, as .png, .pdf or .svg.
 
         Raises ValueError for another ending, ImportError without matplotlib, FileExistsError, OSError.
         """
-        from .comparison_figure import plot
-
-        plot(self, Path(path), overwrite=overwrite)
-
-
-class Contest:
-    """Try methods on the same samples, one after the other, with common options."""
-
-    def __init__(
-        self,
-        x: Any,
-        common: dict[str, Any],
-        axis: int = -1,
-        axes: tuple[int, int] | None = None,
-        backend: str | Backend = "auto",
-        seed: int = 0,
-        most: int = MOST,
-    ) -> None:
-        self.common = common
-        self.whole = traces_of(x, common.get("sigma", "level"), axis, axes).checked()
-        self.criterion = Criterion.of(part_of(self.whole, most), seed, backend)
-        self.own: dict[str, dict[str, Any]] = {}
-        self.entries: dict[str, tuple[dict[str, Any], Risk]] = {}
-        self.skipped: dict[str, str] = {}
-
-    def candidates(self, transforms: Sequence[str] = ("dwt",)) -> list[dict[str, Any]]:
-        """Return all rules with each of the transforms, and for sections "fk" and "dtcwt" with their own rule."""
-        found = combined(transforms, list(RULES))
-        if self.whole.ndim == 2:
-            found += [{"transform": transform} for transform in ("fk", "dtcwt") if transform not in transforms]
-        return found
-
-    def enter(self, own: dict[str, Any]) -> Risk:
-        """Try a method with options of its own. Raises ValueError where options cannot be combined."""
-        name, options = words(own), {**self.common, **own}
-        if name not in self.entries:
-            methods = methods_of(options, self.criterion.taken, own.get("sigma"))
-            self.entries[name], self.own[name] = (options, self.criterion.risk(methods)), own
-        return self.entries[name][1]
-
-    def ranked(self) -> list[str]:
-        """Return the names of all methods, the best first. Raises ValueError if there are none."""
-        if not self.entries:
-            raise ValueError("; ".join(f"{name}: {why}" for name, why in self.skipped.items()) or "nothing to compare")
-        return sorted(self.entries, key=lambda name: self.entries[name][1].mean)
-
-    def verdicts(self) -> dict[str, leakage.Verdict]:
-        """Return the verdicts on the first methods, and on more of them until one is not harmful."""
-        found: dict[str, leakage.Verdict] = {}
-        for name in self.ranked():
-            if len(found) >= JUDGED and any(verdict != "harmful" for verdict in found.values()):
-                break
-            options, risk = self.entries[name]
-            methods = methods_of(options, self.criterion.taken, self.own[name].get("sigma"))
-            found[name] = leakage.verdict(self.criterion.leakages(methods, risk.denoised))
-        return found
-
-    def result(self) -> Comparison:
-        """Return the comparison of all methods. Raises ValueError if there are none."""
-        names, taken, verdicts = self.ranked(), self.criterion.taken, self.verdicts()
-        best, factor = self.entries[names[0]][1], self.whole.rows.size / taken.rows.size
-        trials = []
-        for name in names:
-            options, risk = self.entries[name]
-            behind = risk.blocks - best.blocks
-            numbers = risk.mean, risk.error, float(behind.mean()), standard_error(behind)
-            verdict = verdicts.get(name, "untested")
-            trials.append(Trial(options, name, *numbers, risk.residual, factor * risk.seconds, verdict))
-        live = np.flatnonzero(self.criterion.variance)
-        ratios = np.nanvar(taken.traces[live], axis=1) / self.criterion.variance[live]
-        shown = live[np.argsort(ratios)[len(live) // 2]]
-        return Comparison(
-            tuple(trials),
-            traces=len(live),
-            of=int(self.whole.live.sum()),
-            noise=self.criterion.model.source,
-            noise_share=min(float(np.median(1 / np.maximum(ratios, 1e-300))), 1.0),
-            declared=self.criterion.model.kind == "declared",
-            skipped=self.skipped,
-            container=taken,
-            samples=taken.traces[shown],
-            denoised=np.array([self.entries[name][1].denoised[shown] for name in names]),
-            interval=taken.interval,
-        )
+        delays, intervals = set(self.taken.recording.delays), (self.taken.interval,) * len(self.x)
+        more = {"delays": (*delays,) * len(self.x)} if len(delays) == 1 else {}
+        before = Recording(self.x, intervals, "npy", None, source=self.taken.name, **more)
+        before.plot(replace(before, traces=self.best.denoised), path=path, overwrite=overwrite)
 
 
 def compare(
@@ -346,32 +433,83 @@ def compare(
     check_names(options)
     registry.check_name(backend)
     given = {name: value for name, value in {"wavelet": wavelet, **options}.items() if value is not None}
-    contest = Contest(x, given, axis, axes, backend, seed)
-    transforms = [transform] if isinstance(transform, str) else transform
-    if methods is not None:
-        tried = [dict(method) for method in methods]
-    elif rule is not None:
-        tried = combined(transforms, rule if isinstance(rule, Sequence) and not isinstance(rule, str) else [rule])
-    else:
-        tried = contest.candidates(transforms)
-    by_name = {words(own): own for own in tried}
-    for name in progress(list(by_name)):
-        try:
-            contest.enter(by_name[name])
-        except OptionError as error:
-            if rule is not None or methods is not None:
-                raise
-            contest.skipped[name] = str(error)
-    return contest.result()
+    found = Comparison(x, given, axis, axes, backend, seed, MOST)
+    strict = methods is not None or rule is not None
+    if methods is None:
+        rules = [rule] if isinstance(rule, str) or not isinstance(rule, Sequence) else rule
+        transforms = [transform] if isinstance(transform, str) else transform
+        methods = found.candidates(transforms, list(RULES) if rule is None else rules)
+        if rule is None and set(given) <= {"sigma"}:
+            methods = [*found.presets(), *methods]
+    found.attempt(methods, progress, strict)
+    return found.judge()
 
 
-def combined(transforms: Sequence[str], rules: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return the options of every rule with every transform."""
-    pairs = [(transform, rule) for transform in transforms for rule in rules]
-    return [{"rule": rule, **({} if transform == "dwt" else {"transform": transform})} for transform, rule in pairs]
+def tune(
+    x: Any,
+    *,
+    seconds: float = 30.0,
+    sigma: NoiseForm | None = None,
+    axis: int = -1,
+    axes: tuple[int, int] | None = None,
+    backend: str | Backend = "auto",
+    seed: int = 0,
+    progress: Progress = iter,
+) -> Comparison:
+    """Search for the method with the lowest estimated error on your own samples.
+
+    All rules with the default options are compared as `wavefilt.compare` does. Then transform, wavelet, level,
+    threshold function, noise and boundary mode are changed, one after the other, in the three best methods so far. Of
+    many traces, some are used.
+
+    Parameters
+    ----------
+    x, axis, axes, backend, seed, progress
+        As for `wavefilt.compare`.
+    seconds : float
+        Time limit of the search. The rules with default options are always compared.
+    sigma
+        As for `wavefilt.compare`: the noise, which may be changed to "level" or "global" for single methods.
+
+    Returns
+    -------
+    Tuning
+        ``options``, ``python`` and ``comparison``.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `wavefilt.compare`, and if ``seconds`` is not a positive number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import wavefilt
+    >>> t = np.arange(2000) / 1000
+    >>> x = np.exp(-3 * t) * np.sin(2 * np.pi * 12 * t) + 0.3 * np.random.default_rng(0).standard_normal((4, 2000))
+    >>> found = wavefilt.tune(x, sigma="global", seconds=1)
+    >>> y = wavefilt.denoise(x, **found.options)
+    """
+    if not seconds > 0:
+        raise ValueError(f"`seconds` must be a positive number, not {seconds!r}")
+    end = time.monotonic() + seconds
+    found = Comparison(x, {} if sigma is None else {"sigma": sigma}, axis, axes, backend, seed, MOST // 4)
+    found.attempt([*found.presets(), *found.candidates(["dwt"], list(RULES))], progress)
+    for option, values in GRID.items():
+        best = [trial.own for trial in found.trials[:KEPT]]
+        changed = [{**own, option: value} for own in best for value in values if value != own.get(option)]
+        if not found.attempt(changed, progress, end=end):
+            break
+    found.skipped.clear()
+    return found.judge()
 
 
-def words(options: Mapping[str, Any]) -> str:
+def _standard_error(values: Floats) -> float:
+    """Return the standard error of the mean of independent values."""
+    return float(values.std(ddof=1) / math.sqrt(len(values)))
+
+
+def _words(options: Mapping[str, Any]) -> str:
     """Return options in a few words; names and numbers that need no explanation stand alone."""
     alone = ("rule", "shrink", "wavelet", "transform")
     ordered = sorted(options.items(), key=lambda pair: alone.index(pair[0]) if pair[0] in alone else len(alone))
@@ -379,7 +517,12 @@ def words(options: Mapping[str, Any]) -> str:
     return ", ".join(said) or "the defaults"
 
 
-def part_of(taken: Container, most: int) -> Container:
+def _some(names: Sequence[str]) -> str:
+    """Return the first three names, and the number of the others."""
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _part_of(taken: Container, most: int) -> Container:
     """Return evenly spread live traces, or neighbouring traces of sections, with at most this number of samples."""
     rows, live = taken.rows, np.asarray(taken.live.reshape(taken.rows.shape[:-1]))
     if taken.ndim == 2:

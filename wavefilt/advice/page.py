@@ -7,15 +7,20 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from wavefilt._version import __version__
 from wavefilt.report import Facts
 
-from .figures import HARM, SIGNAL, figures
+from .harm import WORST
 from .trust import WORDS, Finding
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from .trust import TrustReport
 
+SIGNAL, HARM = "#E69F00", "#D55E00"
 COLOURS: dict[Finding, tuple[str, str]] = {
     "harmful": (HARM, "#000000"),
     "undecided": ("#F0E442", "#000000"),
@@ -56,14 +61,8 @@ th.number { text-align: right; }
 """
 HEADS = ("gain, dB (estimate)", "windows with signal", "windows made worse", "shift of first breaks, samples")
 """Columns of numbers on the page for several files."""
-ALT = {
-    "error": "Growth of the error by window",
-    "windows": "The traces before and after, and the residual",
-    "levels": "Spectra of the record and of the residual, and its share of the energy, by octave",
-    "lateral": "Correlation of the residual with that of the next trace",
-    "breaks": "Shift of first breaks by trace",
-}
-"""Descriptions of the figures for readers who cannot see them."""
+COLUMNS, IMAGE = 240, 8
+"""Most traces of an image; and fewest traces: of fewer, the trace whose error grew most is drawn."""
 
 
 def badge(verdict: Finding, word: str = "", more: str = "") -> str:
@@ -74,25 +73,80 @@ def badge(verdict: Finding, word: str = "", more: str = "") -> str:
 
 def page(report: TrustReport) -> str:
     """Return the report as one page without references to other files. Raises ImportError without matplotlib."""
-    drawn = figures(report)
     size = f"{len(report.noisy)} trace{'s' * (len(report.noisy) != 1)} x {report.noisy.shape[1]} samples"
     parts = [f"<h1>Can this result be trusted?</h1><p>{escape(report.name or 'Recording')}, {size}</p>"]
-    parts.append(f"<p>{badge(report.verdict, more=' large')} {escape(report.summary().partition('; ')[2])}</p><main>")
+    parts.append(f"<p>{badge(report.verdict, more=' large')} {escape(report.summary().partition('; ')[2])}</p>")
+    parts += [f"<p>{escape(text)}</p>" for text in report.statements]
+    traces, growth = _traces(report), _growth(report) if np.isfinite(report.effect.change).any() else ""
+    parts.append(f"{traces}<main>")
     for answer in report.answers:
-        picture = ""
-        if answer.name in drawn:
-            data = base64.b64encode(drawn[answer.name]).decode()
-            picture = f'<img alt="{ALT[answer.name]}" src="data:image/png;base64,{data}">'
-        word = "" if answer.name == "unchanged" else f"<p>{badge(answer.verdict, answer.word)}</p>"
         parts.append(
-            f"<section><h2>{escape(answer.question)}</h2>{word}<p>{escape(answer.found)}</p>{picture}"
+            f"<section><h2>{escape(answer.question)}</h2><p>{badge(answer.verdict, answer.word)}</p>"
+            f"<p>{escape(answer.found)}</p>{growth if answer.name == 'error' else ''}"
             f'<p class="test">{escape(answer.test)}</p></section>'
         )
-    facts = "".join(
-        f"<tr><th>{escape(name)}</th><td>{escape(told)}</td></tr>" for name, told in report.origin().items()
-    )
-    parts.append(f"</main><h2>What was tested</h2><table>{facts}</table>")
+    rows = (f"<tr><th>{escape(name)}</th><td>{escape(told)}</td></tr>" for name, told in report.origin().items())
+    parts.append(f"</main><h2>What was tested</h2><table>{''.join(rows)}</table>")
     return _document(f"Trust report: {report.name or 'recording'}", "".join(parts))
+
+
+def _traces(report: TrustReport) -> str:
+    """Return a picture of the traces before and after, the residual, and their spectra."""
+    from wavefilt.plotting.data import PlotOptions
+    from wavefilt.plotting.figure import draw
+    from wavefilt.recording import Recording
+
+    intervals = (report.interval,) * len(report.noisy)
+    before, after = (
+        Recording(rows, intervals, "npy", None, report.name, delays=(report.delay,) * len(rows))
+        for rows in (report.noisy, report.denoised)
+    )
+    options = PlotOptions(panels="before,after,residual,spectra")
+    return _image(draw(before, after, options), "The traces before and after, the residual, and their spectra")
+
+
+def _growth(report: TrustReport) -> str:
+    """Return a picture of the growth of the error and of signal in the residual, by window."""
+    from matplotlib.figure import Figure
+
+    from wavefilt.plotting.data import COLORS
+    from wavefilt.plotting.figure import style
+
+    effect = report.effect
+    change, marked = effect.change, effect.significant
+    zero = " from the trigger" if report.delay else ""
+    label = "time (samples)" if report.interval is None else f"time{zero} (s)"
+    figure = Figure(figsize=(5.2, 3.4), layout="constrained")  # readable at the width of a phone
+    axes = figure.subplots()
+    if len(change) < IMAGE:
+        worst = int(np.nan_to_num(change, nan=-np.inf).max(axis=1).argmax())
+        change, marked = change[worst], marked[worst]
+        times = report.times((np.arange(change.size) + 1) * effect.cell)
+        axes.axhline(WORST, color=HARM, linewidth=1, linestyle="--", label=f"harmful above {WORST:g}")
+        axes.plot(times, change, color=COLORS["after"], drawstyle="steps-mid", linewidth=1.2)
+        axes.plot(times[marked], change[marked], "o", color=SIGNAL, markersize=4, label="signal in the residual")
+        axes.set(xlabel=f"{label}, trace {report.traces[worst]}", ylabel="growth of the error (noise energy = 1)")
+        axes.set_yscale("symlog", linthresh=2)
+        axes.legend(fontsize=8, frameon=False)
+    else:
+        columns = np.linspace(0, len(change) - 1, min(COLUMNS, len(change))).astype(int)
+        start, stop = report.times([0, report.noisy.shape[1]]).tolist()
+        extent = (-0.5, len(change) - 0.5, stop, start)
+        drawn = axes.imshow(change[columns].T, cmap="PuOr_r", vmin=-2, vmax=2, aspect="auto", extent=extent)
+        bar = figure.colorbar(drawn, ax=axes, extend="both", shrink=0.9)
+        bar.set_label("growth of the error (noise energy = 1)", fontsize=8)
+        trace, window = np.nonzero(marked)
+        axes.plot(trace, report.times((window + 1) * effect.cell), ".", color="black", markersize=2)
+        axes.set(xlabel="trace; purple: better, orange: worse, dots: signal in the residual", ylabel=label)
+    style(axes, grid=len(effect.change) < IMAGE)
+    return _image(figure, "Growth of the error and signal in the residual by window")
+
+
+def _image(figure: Figure, description: str) -> str:
+    from wavefilt.plotting.figure import render
+
+    data = base64.b64encode(render(figure, "png", 130)).decode()
+    return f'<img alt="{description}" src="data:image/png;base64,{data}">'
 
 
 def overview(found: Sequence[tuple[str, Facts]]) -> str:

@@ -7,20 +7,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from wavefilt._version import __version__
 from wavefilt.arrays import Array, Counts, Floats, Mask, constant, take
-from wavefilt.noise import NoiseModel
-from wavefilt.options import Noise, NoiseForm, Options, to_call
+from wavefilt.options import Clock, Noise, NoiseForm, Options, to_call, to_give
+from wavefilt.quality import arrival_shift
 from wavefilt.report import Facts
 
-from . import leakage, picking
-from .coherence import WINDOW
-from .leakage import Leakage, Verdict
+from . import harm
+from .harm import Effect, Verdict
 
 Finding = Literal["harmful", "undecided", "harmless", "untested", "signal", "none"]
 """The verdicts on a result, and those on the other questions."""
@@ -31,37 +30,83 @@ WORDS: dict[Finding, str] = {
     "untested": "not tested",
 }
 """Verdicts on a result, the worst first."""
-ANSWERS: dict[Finding, str] = {"signal": "signal", "none": "no signal found", "undecided": "cannot tell"}
-"""Verdicts of the other questions in words, where they have no words of their own."""
-OWN_WORDS: dict[str, dict[Finding, str]] = {
-    "error": {"undecided": "undecided", "harmless": "harmless"},
-    "lateral": {"signal": "coherent", "none": "not coherent"},
-    "breaks": {"signal": "moved", "none": "did not move"},
-}
+CANNOT_TELL = "cannot tell"
 NEIGHBOURS = 32
 """Neighbouring traces in each group of a sample of many traces."""
 WINDOW_VALUES = 20
 """Correlations inside the noise window that a comparison with them needs."""
 SHORTEST = 32
 """Samples of a declared noise window below which the noise counts as not declared."""
+LATERAL, LAG = 64, 8
+"""Samples of a window that is correlated with the next trace, and the largest shift in either direction."""
+TRIGGER, FLOOR = 6.0, 0.1
+"""STA/LTA of a first break, and the variance over that of the noise that is added to both averages."""
+FEWEST, CONFIDENCE = 8, 0.99
+"""First breaks that a test of their shift needs, and the confidence of the interval of its median."""
 UNLIKE = 2.0
 """Ratio of the powers of two noise models in an octave on which a verdict may depend."""
 
 
 @dataclass(frozen=True)
+class Question:
+    """A question about a result, how it is tested, and the answers to "signal" and "none" in words."""
+
+    text: str
+    test: str
+    answers: tuple[str, str] = ("signal", "no signal found")
+
+
+QUESTIONS = {
+    "error": Question(
+        "Is the result closer to the signal than the input was?",
+        f"Harmful if the estimated energy of the error grew in the whole record, or in some windows by more than "
+        f"{harm.WORST:g} times that of the noise, and by more than {harm.HARM:g} times the noise in the mean over all "
+        f"windows. The noise models have to agree.",
+    ),
+    "windows": Question(
+        "Is there signal in the residual?",
+        f"Signal where a window of the residual has more energy than for simulated noise of the same spectrum, "
+        f"denoised in the same way, at a false discovery rate of {harm.RATE:.0%} (Benjamini and Hochberg 1995).",
+    ),
+    "lateral": Question(
+        "Is the residual coherent from trace to trace?",
+        f"Coherent where a window of the residual correlates with the next trace more than in the noise window, at a "
+        f"false discovery rate of {harm.RATE:.0%}.",
+        ("coherent", "not coherent"),
+    ),
+    "breaks": Question(
+        "Did first breaks move?",
+        f"Moved if the median shift is at least one sample and its {CONFIDENCE:.0%} confidence interval excludes 0; "
+        f"did not move if the interval lies within one sample. Needs {FEWEST} first breaks.",
+        ("moved", "did not move"),
+    ),
+}
+
+
+@dataclass(frozen=True)
 class Answer:
-    """A question about a result: the verdict, what was found, and by which test."""
+    """The answer to one of the `QUESTIONS`: the verdict and what was found."""
 
     name: str
-    question: str
     verdict: Finding
     found: str
-    test: str
+
+    @property
+    def question(self) -> str:
+        """The question."""
+        return QUESTIONS[self.name].text
+
+    @property
+    def test(self) -> str:
+        """How the question is tested."""
+        return QUESTIONS[self.name].test
 
     @property
     def word(self) -> str:
         """The verdict in words."""
-        return OWN_WORDS.get(self.name, {}).get(self.verdict) or ANSWERS.get(self.verdict) or WORDS[self.verdict]
+        signal, none = QUESTIONS[self.name].answers
+        undecided = WORDS["undecided"] if self.name == "error" else CANNOT_TELL
+        return {**WORDS, "signal": signal, "none": none, "undecided": undecided}[self.verdict]
 
 
 @dataclass(frozen=True)
@@ -72,37 +117,46 @@ class TrustReport:
     ----------
     noisy, denoised : ndarray
         Traces in float64 with NaN in gaps.
-    leakages : tuple of wavefilt.advice.leakage.Leakage
+    effects : tuple of wavefilt.advice.harm.Effect
         The effect of denoising under each of the noise models that have to agree, the most plausible one first.
-    first_breaks : ndarray
-        First break of each trace before and after in samples, shape (traces, 2); NaN where none was found.
+    shifts : ndarray
+        Shift of the first break of each trace in samples; NaN where none was found.
     traces : ndarray
         The numbers of the traces in the array that was given.
     interval : float or None
         Sampling interval in seconds.
+    delay : float
+        Time of the first sample in seconds.
+    declared : str
+        The origin of noise that headers declare, in words.
     name, call : str
         Title of the report, and the call or command that denoised.
     checksum : str
         SHA-256 of the bytes of the noisy samples that were given.
     notes : tuple of str
         Samples that were not tested.
+    statements : tuple of str
+        Statements about the residual: `wavefilt.report.statements`.
     """
 
     noisy: Floats
     denoised: Floats
-    leakages: tuple[Leakage, ...]
-    first_breaks: Floats
+    effects: tuple[Effect, ...]
+    shifts: Floats
     traces: Counts
     interval: float | None = None
+    delay: float = 0.0
+    declared: str = ""
     name: str = ""
     call: str = ""
     checksum: str = ""
     notes: tuple[str, ...] = field(default=())
+    statements: tuple[str, ...] = field(default=())
 
     @property
-    def leakage(self) -> Leakage:
+    def effect(self) -> Effect:
         """The effect of denoising under the most plausible noise model."""
-        return self.leakages[0]
+        return self.effects[0]
 
     @property
     def residual(self) -> Floats:
@@ -112,60 +166,56 @@ class TrustReport:
     @cached_property
     def verdict(self) -> Verdict:
         """``"harmful"`` or ``"harmless"`` where all noise models agree, ``"undecided"``, or ``"untested"``."""
-        return leakage.verdict(self.leakages)
+        return harm.verdict(self.effects)
 
     @cached_property
     def answers(self) -> tuple[Answer, ...]:
         """Every question with its answer."""
-        return (self._error(), self._windows(), self._octaves(), self._lateral(), self._breaks(), self._unchanged())
+        return (self._error(), self._windows(), self._lateral(), self._breaks())
 
     @property
     def gain_db(self) -> float:
         """Estimated ratio in dB of the energy of the error before and after; NaN without noise."""
-        return self.leakage.gain_db
+        return self.effect.gain_db
 
     @property
     def harmed(self) -> Mask:
-        """The windows of `leakage` whose error grew so much that they count as harm."""
-        return self.leakage.harmed
+        """The windows of `effect` whose error grew so much that they count as harm."""
+        return self.effect.harmed
 
     def summary(self) -> str:
         """Return the verdict in one line."""
         if self.verdict == "untested":
             return "trust: not tested: no trace with noise is long enough"
+        _, windows, _, breaks = self.answers
         told = [f"gain {self._gains()} (estimate)"]
         if self.verdict == "undecided":
             told.insert(0, self._doubt())
-        signal = self._answer("windows")
-        if signal.verdict == "none":
-            told.append("no signal found in the residual")
-        elif signal.verdict == "undecided":
-            told.append("cannot tell whether signal is in the residual")
+        if windows.verdict == "signal":
+            told.append(f"signal in {self.effect.significant.sum()} of {self.effect.tested} windows of the residual")
         else:
-            told.append(f"signal in {self.leakage.significant.sum()} of {self.leakage.tested} windows of the residual")
+            none = windows.verdict == "none"
+            told.append(f"{'no signal found' if none else 'cannot tell whether signal is'} in the residual")
         if self.verdict == "harmful":
             told.append(f"{self.harmed.sum()} windows made worse")
-        if self._answer("breaks").verdict == "signal":
-            told.append(f"first breaks moved by {self.time(float(np.median(self._shifts())), '+')}")
+        if breaks.verdict == "signal":
+            told.append(f"first breaks moved by {self._time(float(np.nanmedian(self.shifts)), '+')}")
         return f"trust: {WORDS[self.verdict]}; {'; '.join(told)}"
 
     def facts(self) -> Facts:
         """Return verdicts and numbers, ready for JSON."""
-        found = self.leakage
-        known = np.isfinite(found.change)
-        moved = self._shifts()
+        known, shifts = (values[np.isfinite(values)] for values in (self.effect.change, self.shifts))
         return {
             "verdict": self.verdict,
             "gain_db": self.gain_db if np.isfinite(self.gain_db) else None,
-            "worst_window": float(found.change[known].max()) if known.any() else None,
-            "windows": found.tested,
-            "windows_with_signal": int(found.significant.sum()),
+            "worst_window": float(known.max()) if known.size else None,
+            "windows": self.effect.tested,
+            "windows_with_signal": int(self.effect.significant.sum()),
             "windows_harmed": int(self.harmed.sum()),
-            "levels_with_signal": [int(level) + 1 for level in np.flatnonzero(found.octaves)],
-            "first_breaks": int(moved.size),
-            "first_break_shift": float(np.median(moved)) if moved.size else None,
+            "first_breaks": int(shifts.size),
+            "first_break_shift": float(np.median(shifts)) if shifts.size else None,
             "answers": {answer.name: answer.verdict for answer in self.answers},
-            "noise": [{"kind": each.model.kind, "source": each.model.source} for each in self.leakages],
+            "noise": [{"kind": kind, "source": source} for kind, source in self._noise()],
             "call": self.call,
             "version": __version__,
             "sha256": self.checksum,
@@ -188,173 +238,178 @@ class TrustReport:
         check_destination(Path(path), overwrite=overwrite)  # before the work, not after
         write_atomically(Path(path), self.html().encode(), overwrite=overwrite)
 
-    def time(self, samples: float, sign: str = "") -> str:
-        """Return a number of samples as a time in words."""
-        if self.interval is None:
-            return f"{samples:{sign}g} samples"
-        return f"{samples * self.interval:{sign}.4g} s"
-
     def origin(self) -> dict[str, str]:
-        """Return what was judged, and against which noise, in words."""
-        found = {"call": self.call or "not given", "version": f"wavefilt {__version__}"}
-        found["noise"] = "; ".join(f"{each.model.kind}: {self._source(each.model)}" for each in self.leakages)
-        return found | {"SHA-256 of the noisy samples": self.checksum}
+        """Return the data, the call and the noise that were judged, in words."""
+        gaps = np.isnan(self.noisy)
+        dead = sum(bool(constant(own[None], gaps=True)[0]) for own in self.noisy if not np.isnan(own).all())
+        same = int(((np.nan_to_num(self.residual) == 0) | gaps).all(axis=1).sum())
+        samples = f"{same} of {len(self.noisy)} traces are unchanged, {dead} of them dead (constant); {gaps.sum()} of "
+        samples += f"{gaps.size} samples are in gaps, masked or not finite."
+        return {
+            "command or call": self.call or "not given",
+            "version": f"wavefilt {__version__}",
+            "noise": "; ".join(f"{kind}: {source}" for kind, source in self._noise()),
+            "SHA-256 of the noisy samples": self.checksum,
+            "samples": " ".join([samples, *self.notes]),
+        }
 
-    def band(self, first: int, last: int) -> str:
-        """Return the frequencies from one octave, counted from 0, to a coarser one or itself."""
-        low, high = 0.5 / 2 ** (last + 1), 0.5 / 2**first
-        if last == self.leakage.noise.shape[1] - 1:
-            low = 0.0
-        rate, unit = (1.0, "cycles per sample") if self.interval is None else (1 / self.interval, "Hz")
-        return f"{low * rate:.3g} to {high * rate:.3g} {unit}"
+    def _noise(self) -> list[tuple[str, str]]:
+        """Return the kinds and the origins of the noise models."""
+        clock = Clock(self.interval, None, self.noisy.shape[1], self.name, self.delay)
+        return [(each.model.kind, each.model.words(clock, self.declared)) for each in self.effects]
 
-    def _source(self, model: NoiseModel) -> str:
-        if model.window is None or self.interval is None:
-            return model.source
-        start, stop = (edge * self.interval for edge in model.window)
-        return model.source.replace(
-            f"from sample {model.window[0]} to {model.window[1]}", f"{start:.4g} to {stop:.4g} s"
-        )
+    def times(self, samples: ArrayLike) -> Floats:
+        """Return the times of samples in seconds; without an interval, the samples."""
+        step, start = (1.0, 0.0) if self.interval is None else (self.interval, self.delay)
+        return np.asarray(start + step * np.asarray(samples, np.float64))
 
-    def _answer(self, name: str) -> Answer:
-        return next(answer for answer in self.answers if answer.name == name)
+    def _time(self, samples: float, sign: str = "") -> str:
+        """Return a duration, given in samples, in words."""
+        if self.interval is None:
+            return f"{round(samples, 1):{sign}g} samples"
+        return f"{samples * self.interval:{sign}.4g} s"
 
     def _gains(self) -> str:
         """Return the gains under all noise models in words."""
-        gains = sorted(found.gain_db for found in self.leakages)
+        gains = sorted(effect.gain_db for effect in self.effects)
         low, high = f"{gains[0]:+.1f}", f"{gains[-1]:+.1f}"
         return f"{low} dB" if low == high else f"{low} to {high} dB"
 
     def _doubt(self) -> str:
         """Return the question on which the verdict depends."""
-        noise = np.array([found.noise for found in self.leakages])
+        noise = np.array([effect.noise for effect in self.effects])
         live, octaves = (noise.max(axis=2) > 0).all(axis=0), np.zeros(0, int)
         if live.any():
             logs = np.log(np.maximum(noise[:, live], 1e-300))
             octaves = np.flatnonzero(np.median(np.ptp(logs, axis=0), axis=0) > np.log(UNLIKE))
-        what = "steady energy" if not octaves.size else f"energy at {self.band(int(octaves[0]), int(octaves[-1]))}"
-        advice = "another noise window" if self.leakages[0].model.kind == "declared" else "a noise window"
+        what = "steady energy"
+        if octaves.size:
+            rate, unit = (1.0, "cycles per sample") if self.interval is None else (1 / self.interval, "Hz")
+            low = 0.0 if octaves[-1] == noise.shape[2] - 1 else rate / 2 ** (octaves[-1] + 2)
+            what = f"energy at {low:.3g} to {rate / 2 ** (octaves[0] + 1):.3g} {unit}"
+        advice = "another noise window" if self.effect.model.kind == "declared" else "a noise window"
         return f"depends on whether {what} is noise: give {advice}"
 
-    def _agreed(self, outcomes: list[bool]) -> Finding:
-        return "undecided" if len(set(outcomes)) > 1 else "signal" if outcomes[0] else "none"
-
     def _error(self) -> Answer:
-        test = (
-            f"Harmful if the estimated energy of the error grew in the whole record, or in some windows by more than "
-            f"{leakage.WORST:g} times that of the noise, and by more than {leakage.HARM:g} times the noise in the mean "
-            f"over all windows. Such windows have more residual than simulated noise (false discovery rate "
-            f"{leakage.HARM_RATE:.0%}). The noise models have to agree."
-        )
-        found, question = self.leakage, "Is the result closer to the signal than the input was?"
         if self.verdict == "untested":
-            return Answer("error", question, "untested", "No trace with noise is long enough.", test)
-        told = f"Estimated gain: {self._gains()}"
-        if np.isfinite(found.change).any():
-            trace, window = np.unravel_index(int(np.nanargmax(found.change)), found.change.shape)
-            start, worst = int(window) * found.cell, float(found.change[trace, window])
-            told += f"; in the worst window, of trace {self.traces[trace]} between {self.time(start)} and "
-            told += f"{self.time(start + 2 * found.cell)}, the error changed by {worst:+.1f} times the noise energy"
+            return Answer("error", "untested", "No trace with noise is long enough.")
+        cell, change, told = self.effect.cell, self.effect.change, f"Estimated gain: {self._gains()}"
+        if np.isfinite(change).any():
+            trace, window = np.unravel_index(int(np.nanargmax(change)), change.shape)
+            start, stop = self.times(int(window) * cell + np.array([0, 2 * cell]))
+            unit = "s" if self.interval else "samples"
+            told += f"; in the worst window, of trace {self.traces[trace]} between {start:.4g} and {stop:.4g} {unit}, "
+            told += f"the error changed by {change[trace, window]:+.1f} times the noise energy"
         if self.verdict == "undecided":
             told += f". The verdict {self._doubt()}"
-        return Answer("error", question, self.verdict, f"{told}.", test)
+        return Answer("error", self.verdict, f"{told}.")
 
     def _windows(self) -> Answer:
-        found, question = self.leakage, "Is there signal in the residual?"
-        noise = "denoised in the same way" if found.simulated else "removed altogether (the method is not known)"
-        test = (
-            f"Signal where a window of the residual has more energy than for simulated noise of the same spectrum, "
-            f"{noise}, at a false discovery rate of {leakage.RATE:.0%} (Benjamini and Hochberg 1995)."
-        )
         if self.verdict == "untested":
-            return Answer("windows", question, "untested", "No trace with noise is long enough.", test)
-        told = f"In {found.significant.sum()} of {found.tested} windows of {self.time(2 * found.cell)}"
-        if found.significant.any():
+            return Answer("windows", "untested", "No trace with noise is long enough.")
+        found, counts = self.effect, [int(each.significant.sum()) for each in self.effects]
+        told = f"In {counts[0]} of {found.tested} windows of {self._time(2 * found.cell)}"
+        if counts[0]:
             told += f", of {int(found.significant.any(axis=1).sum())} of {len(found.change)} traces"
-        verdict = self._agreed([bool(each.significant.any()) for each in self.leakages])
-        if verdict == "undecided":
-            counts = ", ".join(f"{each.significant.sum()} ({each.model.kind})" for each in self.leakages)
-            told += f". It depends on the noise: {counts}"
-        return Answer("windows", question, verdict, f"{told}.", test)
-
-    def _octaves(self) -> Answer:
-        found, question = self.leakage, "Does the residual contain more energy at some frequencies than noise would?"
-        test = (
-            f"Signal where an octave of the residual of a trace has more energy than for simulated noise, at a false "
-            f"discovery rate of {leakage.RATE:.0%}."
-        )
-        if self.verdict == "untested":
-            return Answer("levels", question, "untested", "No trace with noise is long enough.", test)
-        runs = np.flatnonzero(np.diff(np.concatenate([[False], found.octaves, [False]]).astype(int))).reshape(-1, 2)
-        names = [self.band(first, stop - 1) for first, stop in runs[::-1].tolist()]
-        told = f"More than noise at {' and '.join(names)}." if names else "Not more than noise in any octave."
-        return Answer(
-            "levels", question, self._agreed([bool(each.octaves.any()) for each in self.leakages]), told, test
-        )
+        if all(counts) or not any(counts):
+            return Answer("windows", "signal" if all(counts) else "none", f"{told}.")
+        by_model = (f"{count} ({each.model.kind})" for count, each in zip(counts, self.effects, strict=True))
+        return Answer("windows", "undecided", f"{told}. It depends on the noise: {', '.join(by_model)}.")
 
     def _lateral(self) -> Answer:
-        values, null = self.leakage.lateral
-        question = "Is the residual coherent from trace to trace?"
-        window = next((each.model.window for each in self.leakages if each.model.window), None)
-        inside = np.zeros(values.shape[1] if values.ndim > 1 else 0, bool)
-        if window is not None:
-            inside[-(-window[0] // WINDOW) : window[1] // WINDOW] = True
-        own = values[:, inside] if values.size else values
-        compared = np.isfinite(own).sum() >= WINDOW_VALUES and not inside.all()
-        reference = "in the noise window" if compared else "in simulated noise"
-        test = (
-            f"Coherent where a window of the residual correlates with the next trace more than {reference}, at a false "
-            f"discovery rate of {leakage.RATE:.0%}."
-        )
+        values = coherence(self.residual / self.effect.unit)
         if not np.isfinite(values).any():
-            return Answer("lateral", question, "untested", "Needs two traces without gaps.", test)
-        tested = values[:, ~inside] if compared else values
-        p_value = leakage.p_values(tested, own if compared else null)
-        count = int(leakage.rejected(p_value, leakage.RATE).sum())
+            return Answer("lateral", "untested", "Needs two traces without gaps.")
+        inside = np.zeros(values.shape[1], bool)
+        for window in [effect.model.window for effect in self.effects if effect.model.window][:1]:
+            inside[-(-window[0] // LATERAL) : window[1] // LATERAL] = True
+        own, tested = values[:, inside], values[:, ~inside]
+        if np.isfinite(own).sum() < WINDOW_VALUES or not np.isfinite(tested).any():
+            told = "Without a longer noise window, signal cannot be told from noise that crosses the spread."
+            return Answer("lateral", "undecided", told)
+        count = int(harm.rejected(harm.p_values(tested, own), harm.RATE).sum())
         told = f"In {count} of {int(np.isfinite(tested).sum())} windows of neighbouring traces."
-        if count and not compared:
-            told += " Without a noise window, signal cannot be told from noise that crosses the spread."
-        return Answer("lateral", question, "none" if not count else "signal" if compared else "undecided", told, test)
-
-    def _shifts(self) -> Floats:
-        """Return the samples by which first breaks moved."""
-        known = self.first_breaks[np.isfinite(self.first_breaks).all(axis=1)]
-        return np.asarray(known[:, 1] - known[:, 0])
+        return Answer("lateral", "signal" if count else "none", told)
 
     def _breaks(self) -> Answer:
-        shifts, question = self._shifts(), "Did first breaks move?"
-        test = (
-            f"Moved if the median shift is at least one sample and its {picking.CONFIDENCE:.0%} confidence interval "
-            f"excludes 0; not moved if the interval lies within one sample. Needs {picking.FEWEST} first breaks."
-        )
+        shifts = np.sort(self.shifts[np.isfinite(self.shifts)])
         if not shifts.size:
-            return Answer("breaks", question, "untested", "No first break was found.", test)
-        told = f"Median shift of {shifts.size} first breaks: {self.time(float(np.median(shifts)), '+')}"
-        if len(shifts) >= picking.FEWEST:
-            low, high = picking.median_interval(shifts)
-            told += f", between {self.time(low, '+')} and {self.time(high, '+')}"
-        found = picking.moved(shifts)
-        return Answer(
-            "breaks", question, "undecided" if found is None else "signal" if found else "none", told + ".", test
-        )
+            return Answer("breaks", "untested", "No first break was found.")
+        middle = float(np.median(shifts))
+        told = f"Median shift of {shifts.size} first breaks: {self._time(middle, '+')}"
+        if shifts.size < FEWEST:
+            return Answer("breaks", "undecided", f"{told}.")
+        from scipy.special import bdtr  # the interval of the median by order statistics, whatever the distribution
 
-    def _unchanged(self) -> Answer:
-        gaps = np.isnan(self.noisy)
-        dead = sum(bool(constant(own[None], gaps=True)[0]) for own in self.noisy if not np.isnan(own).all())
-        with np.errstate(invalid="ignore"):
-            same = int((((self.residual == 0) | gaps).all(axis=1)).sum())
-        told = f"{same} of {len(self.noisy)} traces are unchanged, {dead} of them dead (constant)"
-        told += f"; {gaps.sum()} of {gaps.size} samples are in gaps, masked or not finite."
-        told = " ".join([told, *self.notes])
-        return Answer("unchanged", "Which samples are unchanged?", "untested", told, "For information.")
+        chances = bdtr(np.arange(shifts.size), shifts.size, 0.5)
+        rank = max(int(np.count_nonzero(chances <= (1 - CONFIDENCE) / 2)) - 1, 0)
+        low, high = float(shifts[rank]), float(shifts[-1 - rank])
+        told += f", between {self._time(low, '+')} and {self._time(high, '+')}."
+        if low > 0 or high < 0:
+            return Answer("breaks", "signal" if abs(middle) >= 1 else "none", told)
+        return Answer("breaks", "none" if low > -1 and high < 1 else "undecided", told)
 
 
-def call_in_python(source: str, options: Options) -> str:
-    """Return a line of Python that denoises a file with these options."""
+def coherence(rows: Floats) -> Floats:
+    """Return the largest correlation, by magnitude, of each window with the next trace, shape (traces - 1, windows).
+
+    NaN where a window has gaps or is constant.
+    """
+    count = rows.shape[1] // LATERAL
+
+    def windows(values: Floats, shift: int) -> Floats:
+        cut = np.roll(values, shift, axis=1)[:, : count * LATERAL].reshape(len(values), count, LATERAL)
+        cut = cut - cut.mean(axis=2, keepdims=True)
+        norm = np.sqrt(np.einsum("ijk,ijk->ij", cut, cut))[..., None]
+        return np.asarray(np.divide(cut, norm, out=np.full_like(cut, np.nan), where=norm > 0))
+
+    first, best = windows(rows[:-1], 0), np.full((max(len(rows) - 1, 0), count), -np.inf)
+    for lag in range(-LAG, LAG + 1):
+        best = np.maximum(best, np.abs(np.einsum("ijk,ijk->ij", first, windows(rows[1:], lag))))
+    return best
+
+
+def break_shifts(noisy: Floats, denoised: Floats, noise: Floats) -> Floats:
+    """Return the shift of the first break of each trace in samples; NaN where none is found.
+
+    A first break is where STA/LTA exceeds `TRIGGER`, before and after. ``noise`` is the variance of the noise of each
+    trace, 0 for a dead trace.
+    """
+    shifts, samples = np.full(len(noisy), np.nan), noisy.shape[1]
+    short, long = max(8, samples // 128), max(32, samples // 16)
+    if samples < 2 * (short + long):
+        return shifts
+
+    def ratio(x: Floats, floor: float) -> Floats:
+        total = np.concatenate([[0.0], np.cumsum((x - x.mean()) ** 2)])
+        at = np.arange(long, samples - short + 1)
+        after, before = (total[at + short] - total[at]) / short, (total[at] - total[at - long]) / long
+        return np.asarray((after + floor) / (before + floor))
+
+    for trace in np.flatnonzero((noise > 0) & np.isfinite(noisy).all(axis=1)).tolist():
+        before, after = (ratio(rows[trace], FLOOR * noise[trace]) for rows in (noisy, denoised))
+        first = int(np.argmax(before > TRIGGER))
+        if before[first] > TRIGGER and after[first : first + long].max() > TRIGGER:
+            start = first + long - short
+            stop = min(start + 4 * short, samples)
+            shifts[trace] = arrival_shift(noisy[trace], denoised[trace], start, stop)
+    return shifts
+
+
+def options_of(options: Options) -> dict[str, Any]:
+    """Return the options of `Recording.denoise`, and of the command."""
     given = {each.name: getattr(options, each.name) for each in fields(Options) if each.init}
     section = given.pop("ndim") == 2
-    given |= {"rule": options.rule.option, "transform": options.transform.word, "two_dimensional": section}
-    return f"wavefilt.read({source!r}).denoise({to_call(given)})"
+    return given | {"rule": options.rule.option, "transform": options.transform.word, "two_dimensional": section}
+
+
+def call_in_python(source: str, options: Options, recipe: dict[str, Any], declared: bool, used: bool) -> str:
+    """Return a line of Python that denoises a file, with its `Recording.recipe`, with these options.
+
+    ``declared`` and ``used`` are whether headers declare the noise, and whether that was used.
+    """
+    given = to_give(options_of(options) | ({"sigma": None} if used else {}), **recipe)
+    return f"wavefilt.read({source!r}).denoise({to_call(given, declared)})"
 
 
 def report(
@@ -364,6 +419,8 @@ def report(
     *,
     sigma: NoiseForm = "level",
     interval: float | None = None,
+    delay: float = 0.0,
+    declared: str = "",
     name: str = "",
     call: str = "",
     samples: int = 1 << 23,
@@ -388,6 +445,10 @@ def report(
         As for `wavefilt.denoise`: a standard deviation or a window declares the noise, ``"global"`` declares it white.
     interval : float, optional
         Sampling interval in seconds, for times and frequencies.
+    delay : float
+        Time of the first sample in seconds.
+    declared : str
+        The origin of a noise window that headers declare, in words.
     name, call : str
         Title of the report, and the call or command that denoised, which the report states.
     samples : int
@@ -428,11 +489,11 @@ def report(
         assert denoise is not None
         return np.asarray(denoise(rows), np.float64)
 
-    found = leakage.find(x, y, None if denoise is None else again, sigma, seed)
-    unit = found[0].unit
-    breaks = picking.first_breaks(x / unit, y / unit, found[0].model.variance)
+    effects = harm.find(x, y, None if denoise is None else again, sigma, seed)
+    unit = effects[0].unit
+    shifts = break_shifts(x / unit, y / unit, effects[0].model.variance)
     checksum = hashlib.sha256(np.ascontiguousarray(np.ma.getdata(given[0])).tobytes()).hexdigest()
-    return TrustReport(x, y, found, breaks, traces, interval, name, call, checksum, notes)
+    return TrustReport(x, y, effects, shifts, traces, interval, delay, declared, name, call, checksum, notes)
 
 
 def _sample(traces: int, samples: int, most: int) -> tuple[Counts, slice, tuple[str, ...]]:
