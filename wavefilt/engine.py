@@ -151,11 +151,6 @@ class Rows:
     Both are only ever sliced. Rows in a file or in device memory have subclasses.
     """
 
-    summing = True
-    """Whether the first pass sums squares even if nobody has asked: another pass would cost more."""
-    elsewhere = False
-    """Whether another thread denoises even a single chunk."""
-
     def __init__(self, x: Array, out: Array, backend: Backend) -> None:
         self.x, self.out, self.backend = x, out, backend
         self.trends = dict[int, Trend]()
@@ -325,7 +320,7 @@ class Rows:
             return self.run(group, job, begin_chunks)
 
         counts = job.lengths * np.int64(last - first)
-        state = State(counts, 1, self.dtype, self.bins, self.summing)
+        state = State(counts, 1, self.dtype, self.bins, True)
         return PassStatistics(state, run, self.tally, self.to_host, self.whole, partial(self.guesses, job, group))
 
 
@@ -413,7 +408,7 @@ class _ChunkGroup:
 
     def begin(self) -> tuple[Floats | None, Pyramid | None]:
         noise = self.source.find_noise(self.chunks, self.job) if self.options.noise.changing else None
-        single = len(self.chunks) == 1 and not self.source.elsewhere
+        single = len(self.chunks) == 1
         return noise, self.source.decompose(self.chunks[0], self.job) if single else None
 
     def statistics(self, kept: Pyramid | None) -> Statistics:
