@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -114,11 +114,6 @@ def accelerates(backend: Backend, dtype: str, analysis: Analysis) -> bool:
     return known and analysis.builtin_modes
 
 
-def on_device(backend: Backend) -> TypeGuard[DeviceBackend]:
-    """Whether a backend has memory of its own."""
-    return backend.device
-
-
 class DeviceBackend(Backend, Protocol):
     """A backend with memory of its own: it denoises whole batches there, and takes arrays that live there."""
 
@@ -147,18 +142,6 @@ class DeviceBackend(Backend, Protocol):
 
     def spun(self, x: Any, method: Options, level: int) -> Any:
         """The mean of ``method.spins`` denoises of shifted rows of an array on the device; None as `denoise`."""
-
-    def resident(self, shape: tuple[int, int], dtype: Any) -> Any:
-        """Room for rows on the device. Raises MemoryError."""
-
-    def host_buffer(self, size: int, dtype: Any) -> Array:
-        """Host memory that the device reads and writes without a copy in between."""
-
-    def send(self, samples: Array, resident: Any, place: int) -> None:
-        """Contiguous samples to a place, counted in samples, of rows on the device."""
-
-    def fetch(self, resident: Any, place: int, out: Array) -> None:
-        """Samples from a place of rows on the device into a contiguous array."""
 
 
 class Taken(Protocol):

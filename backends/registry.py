@@ -67,6 +67,8 @@ def get(name: str, **options: Any) -> Backend:
     """
     if name not in BACKENDS:
         check("backend", name, BACKENDS)
+    if not options:
+        return _made(BACKENDS[name])
     values = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
     return _made(BACKENDS[name], **values)
 
@@ -74,17 +76,6 @@ def get(name: str, **options: Any) -> Backend:
 @cache
 def _made(make: Callable[..., Backend], **options: Any) -> Backend:
     return make(**options)
-
-
-def name_of(backend: str | Backend) -> str | None:
-    """Return the name with which `get` returns this backend for arrays in host memory; None for other objects."""
-    if isinstance(backend, str):
-        return backend
-    if backend.device or backend.name not in BACKENDS:
-        return None
-    with suppress(BackendUnavailable):
-        return backend.name if get(backend.name) is backend else None
-    return None
 
 
 def home(x: Any) -> DeviceBackend | None:
@@ -121,32 +112,42 @@ def choose(
     `cuda_crossover`, which applies to ``denoising`` whole traces only. With ``on_host`` a backend with memory of its
     own is replaced by the fastest one in host memory.
     """
-    if on_host and backend != "auto" and (get(backend) if isinstance(backend, str) else backend).device:
-        backend = "auto"
-    if not isinstance(backend, str):
-        return backend if accelerates(backend, dtype, analysis) else get(REFERENCE)
-    check_name(backend)
-    if backend != "auto":
-        chosen = get(backend)
-        return chosen if accelerates(chosen, dtype, analysis) else get(REFERENCE)
-    for name, faster in (
-        ("cuda", denoising and not on_host and cuda_crossover.faster(shape, analysis, dtype)),
-        ("numba", numba_crossover.faster(shape, analysis, dtype)),
-    ):
-        if faster:
-            with suppress(BackendUnavailable, MemoryError):
-                chosen = get(name)
-                if accelerates(chosen, dtype, analysis) and (name != "numba" or _ready(shape, analysis, dtype)):
-                    return chosen
+    if isinstance(backend, str):
+        if backend == "auto":
+            return _fastest(dtype, shape, analysis, denoising and not on_host)
+        if backend not in BACKENDS:
+            check_name(backend)  # whose message names "auto" too
+        backend = get(backend)
+    if on_host and backend.device:
+        return _fastest(dtype, shape, analysis, False)
+    return backend if accelerates(backend, dtype, analysis) else get(REFERENCE)
+
+
+def _fastest(dtype: str, shape: tuple[int, ...], analysis: Analysis, on_device: bool) -> Backend:
+    """Return the backend that ``"auto"`` selects, which computes on a device only if ``on_device``."""
+    if on_device and cuda_crossover.faster(shape, analysis, dtype):
+        with suppress(BackendUnavailable, MemoryError):
+            cuda = get("cuda")
+            if accelerates(cuda, dtype, analysis):
+                return cuda
+    if numba_crossover.faster(shape, analysis, dtype):
+        try:
+            numba = get("numba")
+            if accelerates(numba, dtype, analysis) and _ready(shape, analysis, dtype):
+                return numba
+        except (BackendUnavailable, MemoryError):
+            pass
     return get(REFERENCE)
 
 
 def _ready(shape: tuple[int, ...], analysis: Analysis, dtype: str) -> bool:
     """Return whether numba's kernels are compiled, or worth the seconds to compile them."""
+    if numba_crossover.in_use(analysis, dtype):
+        return True
     from wavefilt.backends.numba_cpu import backend as numba_cpu
 
     name = analysis.transform.name
-    if not (numba_crossover.worth_compiling(shape, analysis, dtype) or numba_cpu.compiled(name, dtype)):
+    if not (numba_crossover.worth_compiling(shape, analysis) or numba_cpu.compiled(name, dtype)):
         return False
     numba_cpu.load(name, dtype)  # here, where the next backend is tried if this fails
     return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import re
 import shlex
@@ -10,6 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
@@ -81,11 +83,14 @@ class Group(click.Group):
 @click.version_option(__version__, prog_name="wavefilt")
 def group() -> None:
     """Wavelet denoising of seismic and other sampled data."""
+    if sys.stderr is not None and sys.stderr.isatty():  # "compiling kernels", over a bar
+        logging.basicConfig(format="\r%(message)-79s")
+        logging.getLogger("wavefilt").setLevel(logging.INFO)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command and leave with its exit code."""
-    with interrupts.raised() as arrived:
+    with interrupts.caught() as arrived:
         try:
             code = group.main(arguments, prog_name="wavefilt", standalone_mode=False)
         except (click.Abort, KeyboardInterrupt):
@@ -180,33 +185,38 @@ def out_of_memory(error: BaseException) -> bool:
 
 
 @contextmanager
-def usage_errors() -> Iterator[None]:
-    """Context manager: an error in here is wrong usage, exit code 2, or a missing backend or GPU, 5."""
+def _errors(code: int, path: str = "", *notes: str, more_memory: Callable[[], str] = str) -> Iterator[None]:
+    """Context manager: turn an error into a `Failure` with this exit code; it names the path and ends with the notes.
+
+    If a backend or GPU is missing, the code is 5; for a wrong or missing option it is 2. ``more_memory`` returns a hint
+    for the case that memory is too small.
+    """
     try:
         yield
+    except (Failure, click.ClickException):
+        raise
     except BackendUnavailable as error:
         raise Failure(message(error), 5) from error
-    except (ValueError, TypeError, ImportError, OSError) as error:
-        raise click.UsageError(message(error)) from error
-
-
-@contextmanager
-def read_errors(path: str) -> Iterator[None]:
-    """Context manager: for an unreadable file the exit code is 3, for a wrong or missing option of its layout 2."""
-    try:
-        yield
-    except FormatError as error:
-        if is_folder(path):
-            raise Failure(_files_in(path), 3) from error
-        raise Failure(message(error), 2 if isinstance(error, LayoutError) else 3) from error
-    except OSError as error:
-        raise Failure(f"{path}: {error.strerror or error}", 3) from error
-    except ValueError as error:
-        raise click.UsageError(message(error)) from error
-    except (Failure, click.ClickException, MemoryError):
-        raise
     except Exception as error:
-        raise Failure(f"{path}: {message(error)}", 3) from error
+        if code == UNREADABLE and isinstance(error, FormatError):  # its message begins with the path
+            text = _files_in(path) if is_folder(path) else message(error)
+            raise Failure(text, WRONG_USAGE if isinstance(error, LayoutError) else code) from error
+        if code != FAILED and isinstance(error, ValueError):
+            raise click.UsageError(message(error)) from error
+        if code == WRONG_USAGE and isinstance(error, TypeError | ImportError | OSError):
+            raise click.UsageError(message(error)) from error
+        if code == WRONG_USAGE or (code == UNREADABLE and isinstance(error, MemoryError)):
+            raise
+        text = message(error).removeprefix(f"{path}: ")
+        if code == UNREADABLE and isinstance(error, OSError):
+            text = error.strerror or str(error)
+        hint = more_memory() if out_of_memory(error) else ""
+        raise Failure("; ".join([f"{path}: {text}{hint}", *notes]), code) from error
+
+
+FAILED, WRONG_USAGE, UNREADABLE = 1, 2, 3
+run_errors, usage_errors, read_errors = (partial(_errors, code) for code in (FAILED, WRONG_USAGE, UNREADABLE))
+"""Context managers for running a file, for checking options, and for reading a file: see `_errors`."""
 
 
 def is_folder(path: str) -> bool:
@@ -224,20 +234,3 @@ def _files_in(folder: str) -> str:
         shlex.quote(os.path.normpath(os.path.join(folder, *parts))) for parts in ([pattern], ["**", pattern])
     )
     return f"{folder} is a folder and not a zarr store; name its files, as {here}, or also those below it, as {below}"
-
-
-@contextmanager
-def run_errors(path: str, *notes: str, more_memory: Callable[[], str] = str) -> Iterator[None]:
-    """Context manager: for a file that cannot be processed the exit code is 1, and the message ends with the notes.
-
-    ``more_memory`` returns a hint for the case that memory is too small.
-    """
-    try:
-        yield
-    except BackendUnavailable as error:
-        raise Failure(message(error), 5) from error
-    except (Failure, click.ClickException):
-        raise
-    except Exception as error:
-        hint = more_memory() if out_of_memory(error) else ""
-        raise Failure("; ".join([f"{path}: {message(error).removeprefix(f'{path}: ')}{hint}", *notes]), 1) from error

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import partial
+import functools
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +11,12 @@ import click
 
 from wavefilt.benchmarks.common.command import Results, progress, with_results
 
-from . import Failure, usage_errors
-from .options import COUNT, DEVICE, SIZE, Function, Subcommands, Text, add
+from . import usage_errors
+from .options import COUNT, DEVICE, SIZE, Subcommands, add
 
+Measured = tuple[dict[str, Any], Callable[[dict[str, Any]], Any]]
+"""The result of a study, and the function that makes tables of it."""
 FOLDER = click.Path(file_okay=False, path_type=Path)
-SAMPLES = partial(click.option, "--samples", type=SIZE, help="Samples: 65536, 64Ki, 64Mi.")
 WAVELETS = click.Choice([f"db{n}" for n in range(2, 11)])
 
 
@@ -26,135 +25,107 @@ def bench() -> None:
     """Measure this machine: each study prints tables and can save its JSON."""
 
 
-def options(repeats: int, quick: str, *own: Callable[[Any], Any]) -> Callable[[Function], Function]:
-    """Return the options of a study: its own, ``--repeats``, ``--quick``, and those of `with_results`."""
-    runs = click.option("--repeats", type=COUNT, default=repeats, help="Largest number of runs of each case.")
-    return add(*own, runs, click.option("--quick", is_flag=True, help=quick), with_results)
-
-
-def image_size(text: str) -> tuple[int, int]:
-    """Parse width and height: 4992x3744."""
-    from wavefilt.benchmarks.laplace.images import check
-
-    sides = re.fullmatch(r"(\d+)x(\d+)", text, re.ASCII | re.IGNORECASE)
-    if not sides:
-        raise ValueError(f"{text!r} is no size such as 640x480")
-    return check(int(sides[1]), int(sides[2]))
-
-
-@contextmanager
-def measuring() -> Iterator[None]:
-    """Turn errors into exit codes: 1 for outputs that disagree, 2 for wrong usage, 5 without a GPU."""
-    from wavefilt.benchmarks.common.columns import Mismatch
-
-    with usage_errors():
-        try:
-            yield
-        except Mismatch as error:
-            raise Failure(str(error), 1) from error
-
-
-@bench.command("blocks", epilog="Example: wavefilt bench blocks --device h200 -o b.json")
-@options(30, "Five block sizes instead of ten.", SAMPLES(default="64Mi"), DEVICE)
-def blocks(samples: int, repeats: int, quick: bool, device: str | None, results: Results) -> None:
-    """Compare block sizes of 32 to 1024 threads for the wavelet kernels: times, and the choice of the SKE model.
-
-    Without a GPU, print only the estimates, for the device that --device names.
-    """
-    from wavefilt.benchmarks import blocks as study
-
-    steps = partial(progress, describe=lambda step: f"{step[0].label}, {step[1]} threads")
-    with measuring():
-        result = study.run(samples, study.BLOCKS[1::2] if quick else study.BLOCKS, repeats, device, progress=steps)
-    results.report(result, study.report)
-
-
-@bench.command("cpu")
-@options(7, "Small arrays and few repeats.")
-def cpu(repeats: int, quick: bool, results: Results) -> None:
-    """Compare denoising on the CPU with the same steps written with PyWavelets, for new arrays and for one array."""
-    from wavefilt.benchmarks import calls as study
-
-    with measuring():
-        result = study.run("numba", quick, repeats)
-    results.report(result, study.report)
-
-
-@bench.command("cuda")
-@options(
-    25,
-    "Small arrays and few repeats, without other libraries.",
-    click.option("--layouts", is_flag=True, help="Compare the kernels with and without padding and fast math instead."),
-)
-def cuda(layouts: bool, repeats: int, quick: bool, results: Results) -> None:
-    """Compare denoising on the GPU, of device-resident and NumPy arrays, with PyWavelets and ptwt."""
-    if layouts:
-        from wavefilt.benchmarks import layouts as kernels
-
-        with measuring():
-            result = kernels.run(quick, repeats)
-        results.report(result, kernels.report)
-        return
-    from wavefilt.benchmarks import calls as study
-
-    with measuring():
-        result = study.run("cuda", quick, repeats)
-    results.report(result, study.report)
-
-
 @bench.group("laplace", cls=Subcommands)
 def laplace() -> None:
     """Measure the Laplace operator of a row (1d) or an image (2d): CPU loops, and GPU kernels with SKE estimates."""
 
 
-@laplace.command("1d", epilog="Example: wavefilt bench laplace 1d --device h200")
-@options(503, "At most a tenth of a second for each: 5 seconds.", SAMPLES(default="1Mi"), DEVICE)
-def laplace_1d(samples: int, repeats: int, quick: bool, device: str | None, results: Results) -> None:
-    """Measure the 1-D Laplace operator: CPU loops, and GPU kernels with different access patterns."""
-    from wavefilt.benchmarks.laplace import rows as study
+def study(
+    group: click.Group, name: str, *own: Callable[[Any], Any], repeats: int, quick: str
+) -> Callable[[Callable[..., Measured]], click.Command]:
+    """Return a decorator for a study: its own options, ``--repeats``, ``--quick``, and those of `with_results`."""
+    runs = click.option("--repeats", type=COUNT, default=repeats, help="Largest number of runs of each case.")
+    options = add(*own, runs, click.option("--quick", is_flag=True, help=quick), with_results)
 
-    budget = study.QUICK_BUDGET if quick else study.BUDGET
-    with measuring():
-        result = study.run(samples, repeats, budget, device, partial(progress, describe=lambda one: one.label))
-    results.report(result, study.report)
+    def made(measure: Callable[..., Measured]) -> click.Command:
+        @functools.wraps(measure)
+        def command(results: Results, **given: Any) -> None:
+            with usage_errors():
+                result, report = measure(results, **given)
+            results.report(result, report)
+
+        return group.command(name)(options(command))
+
+    return made
 
 
-@laplace.command("2d", epilog="Example: wavefilt bench laplace 2d --device h200")
-@options(
-    25,
-    "A small image and few runs: 5 seconds.",
-    click.option("--size", type=Text(image_size), metavar="WxH", help="Size of the image. [default: 4992x3744]"),
-    DEVICE,
+def samples(default: str) -> Callable[[Any], Any]:
+    return click.option("--samples", type=SIZE, default=default, help="Samples: 65536, 64Ki, 64Mi.")
+
+
+@study(bench, "blocks", samples("64Mi"), DEVICE, repeats=30, quick="Five block sizes instead of ten.")
+def blocks(results: Results, samples: int, repeats: int, quick: bool, device: str | None) -> Measured:
+    """Compare block sizes of 32 to 1024 threads for the wavelet kernels: times, and the choice of the SKE model.
+
+    Without a GPU, print only the estimates, for the device that --device names.
+    """
+    from wavefilt.benchmarks import blocks
+
+    sizes = blocks.BLOCKS[1::2] if quick else blocks.BLOCKS
+    return blocks.run(samples, sizes, repeats, device, progress=progress), blocks.report
+
+
+@study(bench, "cpu", repeats=7, quick="Small arrays and few repeats.")
+def cpu(results: Results, repeats: int, quick: bool) -> Measured:
+    """Compare denoising on the CPU with the same steps written with PyWavelets, for new arrays and for one array."""
+    from wavefilt.benchmarks import calls
+
+    return calls.run("numba", quick, repeats), calls.report
+
+
+LAYOUTS = click.option(
+    "--layouts", is_flag=True, help="Compare kernels with and without padding and fast math instead."
 )
-def laplace_2d(size: tuple[int, int] | None, repeats: int, quick: bool, device: str | None, results: Results) -> None:
+
+
+@study(bench, "cuda", LAYOUTS, repeats=25, quick="Small arrays and few repeats, without other libraries.")
+def cuda(results: Results, layouts: bool, repeats: int, quick: bool) -> Measured:
+    """Compare denoising on the GPU, of device-resident and NumPy arrays, with PyWavelets and ptwt."""
+    from wavefilt.benchmarks import calls
+    from wavefilt.benchmarks import layouts as kernels
+
+    if layouts:
+        return kernels.run(quick, repeats), kernels.report
+    return calls.run("cuda", quick, repeats), calls.report
+
+
+@study(laplace, "1d", samples("1Mi"), DEVICE, repeats=503, quick="At most a tenth of a second for each: 5 seconds.")
+def laplace_1d(results: Results, samples: int, repeats: int, quick: bool, device: str | None) -> Measured:
+    """Measure the 1-D Laplace operator: CPU loops, and GPU kernels with different access patterns."""
+    from wavefilt.benchmarks.laplace import rows
+
+    return rows.run(samples, repeats, rows.QUICK_BUDGET if quick else rows.BUDGET, device, progress), rows.report
+
+
+IMAGE = click.option(
+    "--size", type=int, nargs=2, metavar="WIDTH HEIGHT", help="Pixels of the image. [default: 4992 3744]"
+)
+
+
+@study(laplace, "2d", IMAGE, DEVICE, repeats=25, quick="A small image and few runs: 5 seconds.")
+def laplace_2d(
+    results: Results, size: tuple[int, int] | None, repeats: int, quick: bool, device: str | None
+) -> Measured:
     """Measure a 5x5 Laplace filter on an RGB image: CPU loops, and GPU kernels with conflicts, occupancy and bytes."""
-    from wavefilt.benchmarks.laplace import images as study
+    from wavefilt.benchmarks.laplace import images
 
-    budget = study.QUICK_BUDGET if quick else study.BUDGET
-    with measuring():
-        problem = study.Problem(study.made(*size or (study.QUICK_SIZE if quick else study.SIZE)))
-        result = study.run(problem, repeats, budget, device, partial(progress, describe=lambda one: one.label))
-    results.report(result, study.report)
+    problem = images.Problem(images.made(*size or (images.QUICK_SIZE if quick else images.SIZE)))
+    budget = images.QUICK_BUDGET if quick else images.BUDGET
+    return images.run(problem, repeats, budget, device, progress), images.report
 
 
-@bench.command("scaling", epilog="Example: wavefilt bench scaling --plot figures")
-@options(
-    25,
-    "Three small sizes, few repeats: 20 seconds.",
+SCALING = [
     click.option("-w", "--wavelet", "wavelets", multiple=True, type=WAVELETS, help="Repeatable. [default: db4, db8]"),
     click.option("--most", type=SIZE, default="64Mi", help="Largest number of samples."),
     click.option("--plot", type=FOLDER, metavar="FOLDER", help="Draw two figures in this folder."),
-    DEVICE,
-)
+]
+
+
+@study(bench, "scaling", *SCALING, DEVICE, repeats=25, quick="Three small sizes, few repeats: 20 seconds.")
 def scaling(
-    wavelets: tuple[str, ...],
-    most: int,
-    plot: Path | None,
-    repeats: int,
-    quick: bool,
+    results: Results, wavelets: tuple[str, ...], most: int, plot: Path | None, repeats: int, quick: bool,
     device: str | None,
-    results: Results,
-) -> None:
+) -> Measured:  # fmt: skip
     """Compare GSL, PyWavelets, ptwt and this library on CPU and GPU, at 64 Ki to 64 Mi samples, with SKE estimates.
 
     Outputs are compared before they are timed. Implementations that cannot run here are listed with the reason.
@@ -165,16 +136,13 @@ def scaling(
 
     sizes = [n for n in (study.QUICK if quick else study.DOCUMENT) if n <= most]
     if not sizes:
-        raise click.UsageError("--most leaves no size: the smallest is 64Ki")
+        raise ValueError("`most` leaves no size: the smallest is 64Ki")
+    if plot is not None:
+        plots.check()
+        plot.mkdir(parents=True, exist_ok=True)
+        results.claim(*(plot / name for name in plots.FILES))
     budget = study.QUICK_BUDGET if quick else study.BUDGET
-    steps = partial(progress, describe=lambda step: f"{step[0]}, {step[1]} samples, {step[2].label}")
-    with measuring():
-        if plot is not None:
-            plots.check()
-            plot.mkdir(parents=True, exist_ok=True)
-        results.claim(*(plot / name for name in plots.FILES if plot))
-        result = study.run(sizes, wavelets or study.WAVELETS, repeats, budget, device, steps, results.keep)
-        figures = plots.to_files(result, plot) if plot else {}
-    results.report(result, study.report)
-    for path, data in figures.items():
+    result = study.run(sizes, wavelets or study.WAVELETS, repeats, budget, device, progress, results.keep)
+    for path, data in plots.to_files(result, plot).items() if plot else ():
         write_atomically(path, data, overwrite=results.overwrite)
+    return result, study.report

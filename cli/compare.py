@@ -13,7 +13,7 @@ import click
 from wavefilt.backends.registry import check_name
 from wavefilt.errors import printable
 from wavefilt.io import Layout
-from wavefilt.options import DEFAULTS, Options, to_argv
+from wavefilt.options import DEFAULTS, Clock, Options, to_argv, to_give
 from wavefilt.recording import Recording
 
 from . import as_flags, run_errors, usage_errors
@@ -32,7 +32,7 @@ from .options import (
     layout_of,
     noise_of,
 )
-from .progress import stage, steps
+from .progress import steps
 
 if TYPE_CHECKING:
     from wavefilt.advice import Comparison
@@ -46,7 +46,7 @@ SOURCE = click.Argument(["source"], type=INPUT, metavar="FILE")
     "compare",
     SOURCE,
     *COMPARISON,
-    *(option for option in chosen(METHOD) if option.name not in ("rule", "transform")),
+    *(option for option in chosen(METHOD) if option.name not in ("rule", "transform", "preset")),
     *chosen(NOISE, "overwrite", "backend", LAYOUT, "as_json"),
     example="wavefilt compare seismic.dat --rule bayes --rule js --plot rules.png",
 )
@@ -73,13 +73,13 @@ def compare(source: str, rules: tuple[Any, ...], transforms: tuple[str, ...], pl
     from wavefilt.advice import compare
 
     with run_errors(source):
-        recording = _recording(source, layout, parsed)
+        recording = read(source, layout, parsed["format"])
         axes = (0, 1) if parsed["two_dimensional"] else None
         given = {"rule": rules or None, "transform": transforms, **common}
         found = compare(recording, **given, axes=axes, backend=parsed["backend"], progress=steps)
         if plot:
             found.plot(plot, overwrite=parsed["overwrite"])
-    _show(source, found, parsed)
+    _show(recording, found, parsed)
 
 
 @command(
@@ -99,11 +99,11 @@ def tune(source: str, seconds: float, as_json: bool, **parsed: Any) -> None:
     from wavefilt.advice import tune
 
     with run_errors(source):
-        recording = _recording(source, layout, parsed)
+        recording = read(source, layout, parsed["format"])
         axes = (0, 1) if parsed["two_dimensional"] else None
-        sigma = common.get("sigma", "level")
-        found = tune(recording, seconds=seconds, sigma=sigma, axes=axes, backend=parsed["backend"], progress=steps)
-    _show(source, found, parsed | {"as_json": as_json})
+        sigma, backend = common.get("sigma"), parsed["backend"]
+        found = tune(recording, seconds=seconds, sigma=sigma, axes=axes, backend=backend, progress=steps)
+    _show(recording, found, parsed | {"as_json": as_json})
 
 
 def _common(parsed: dict[str, Any]) -> tuple[dict[str, Any], Layout]:
@@ -116,23 +116,18 @@ def _common(parsed: dict[str, Any]) -> tuple[dict[str, Any], Layout]:
         return common | ({} if noise is None else {"sigma": noise}), layout_of(parsed)
 
 
-def _recording(source: str, layout: Layout, parsed: dict[str, Any]) -> Recording:
-    with stage(f"reading {source}"):
-        return read(source, layout, parsed["format"])
-
-
-def _show(source: str, found: Comparison, parsed: dict[str, Any]) -> None:
+def _show(recording: Recording, found: Comparison, parsed: dict[str, Any]) -> None:
     """Print a comparison: the table, the notes, and the lines that denoise with the best method, or JSON."""
-    line = _denoise_line(source, found.options, parsed)
+    line = _denoise_line(recording, found.options, parsed)
     if not parsed["as_json"]:
         best = [f"in Python: {found.python}", f"best: {line}"] if found.recommended else []
         click.echo("\n".join([*(as_flags(printable(text)) for text in found.lines()), *map(printable, best)]))
         return
     facts = {
-        "input": source,
+        "input": recording.source,
         "traces": found.traces,
         "live_traces": found.of,
-        "noise": found.model.words(),
+        "noise": found.noise,
         "noise_share": found.noise_share,
         "trials": [{name: getattr(trial, name) for name in TRIAL} for trial in found.trials],
         "skipped": found.skipped,
@@ -144,7 +139,9 @@ def _show(source: str, found: Comparison, parsed: dict[str, Any]) -> None:
     click.echo(json.dumps(facts, allow_nan=False))
 
 
-def _denoise_line(source: str, options: dict[str, Any], parsed: dict[str, Any]) -> str:
+def _denoise_line(recording: Recording, options: dict[str, Any], parsed: dict[str, Any]) -> str:
     """Return the command that denoises the file with these options."""
     layout = {name: parsed[name] for name in ("format", *FILE_LAYOUT, "two_dimensional")}
-    return shlex.join(["wavefilt", "denoise", source, *to_argv({**options, **layout}, interval=1.0)])
+    given = to_give({**options, **layout}, **recording.recipe)
+    clock, declared = Clock(1.0, None, 0, recording.source), recording.declared_noise is not None
+    return shlex.join(["wavefilt", "denoise", recording.source, *to_argv(given, clock, declared)])

@@ -6,22 +6,20 @@ import json
 import shlex
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from wavefilt.memory import spelled
-from wavefilt.options import to_argv
+from wavefilt.options import Clock, to_argv, to_give
 from wavefilt.recording import Recording
 from wavefilt.transforms import find
 from wavefilt.vocabulary import check
 
-from . import run_errors, tell, usage_errors
+from . import as_flags, run_errors, tell, usage_errors
 from .files import plan, read
 from .options import BATCH, COMPUTING, INPUT, IO, LAYOUT, METHOD, NOISE, PICTURES, Request, chosen, command
-from .progress import stage
 
 if TYPE_CHECKING:
     from wavefilt.advice import TrustReport
@@ -57,7 +55,8 @@ def denoise(inputs: tuple[str, ...], **parsed: Any) -> None:
     if request.max_memory:
         streaming.check(inputs, request)
     files = plan(inputs, request)
-    batch.denoise(files, replace(request, many=len(files) > 1))
+    request.many = len(files) > 1
+    batch.denoise(files, request)
 
 
 def denoise_file(source: str, target: str, request: Request) -> Facts:
@@ -74,12 +73,10 @@ def denoise_file(source: str, target: str, request: Request) -> Facts:
         return streaming.denoise(source, target, request, backend(request), limit) | {"output": target}
 
     def more_memory() -> str:
-        return "; use --max-memory SIZE" if streaming.samples_bytes(source, request) is not None else ""
+        return "; use --max-memory SIZE" if streaming.needed_memory(source, request) is not None else ""
 
-    quiet = request.quiet or request.many
     with run_errors(source, more_memory=more_memory):
-        with stage(f"reading {source}", quiet):
-            before = read(source, request.layout, request.format)
+        before = read(source, request.layout, request.format)
         with usage_errors():
             if target != "-":
                 check_output(before, Path(target))
@@ -90,12 +87,11 @@ def denoise_file(source: str, target: str, request: Request) -> Facts:
         start = time.perf_counter()
         if request.dry_run:
             return _intended(before, request) | {"input": source, "output": target}
-        with stage(f"denoising {source}", quiet):
-            after = before.apply(request.options, backend(request), report=True, sigma=request.noise)
-            seconds = time.perf_counter() - start
-            trust = _trust(before, after, request)
-        with stage(f"writing {target}", quiet):
-            return _written(before, after, source, target, request, trust, seconds)
+        options, sigma = before.options(request.given, request.preset)
+        after = before.apply(options, backend(request), report=True, sigma=sigma)
+        seconds = time.perf_counter() - start
+        trust = _trust(before, after, request)
+        return _written(before, after, source, target, request, trust, seconds)
 
 
 def backend(request: Request) -> str | Backend:
@@ -116,9 +112,12 @@ def _trust(before: Recording, after: Recording, request: Request) -> TrustReport
         return None
     from wavefilt.advice.trust import options_of
 
-    given = options_of(request.options) | {"format": request.format, **vars(request.layout)}
-    noise = {} if request.noise is None else {"sigma": request.noise}
-    call = shlex.join(["wavefilt", "denoise", before.source, *to_argv({**given, **noise}, interval=1.0)])
+    given = options_of(after.outcome.options, after.noise is not None) if after.outcome else request.given
+    given |= {"format": request.format, **vars(request.layout)}
+    given |= {} if request.given["sigma"] is None else {"sigma": request.given["sigma"]}
+    clock, declared = Clock(1.0, None, 0, before.source), before.declared_noise is not None
+    words = to_argv(to_give(given, **before.recipe), clock, declared)
+    call = shlex.join(["wavefilt", "denoise", before.source, *words])
     return after.trust(before, call=call, **({} if request.report else {"samples": SAMPLE}))
 
 
@@ -166,8 +165,9 @@ def _intended(before: Recording, request: Request) -> Facts:
     """Return the facts of a dry run. Raises ValueError as the run would, for too many levels or too little noise."""
     from wavefilt import report
 
-    before.check(request.options)
-    method = request.options if request.noise is None else before.methods(request.options, request.noise)[0][0]
+    options, sigma = before.options(request.given, request.preset)
+    before.check(options)
+    method = before.methods(options, sigma)[0][0]
     shape = report.transformed(before, method)
     level = method.level_for(*shape)
     notes = [*before.notes, *([] if level else [report.unchanged(method, min(shape))])]
@@ -189,6 +189,8 @@ def show(facts: Facts, request: Request, line: bool) -> None:
         tell(*_details(facts))
     if line and "trust" in facts:
         tell(f"  {facts['trust']['summary']}")
+    if line:
+        tell(*(f"  note: {as_flags(text)}" for text in facts.get("statements", ())))
     automatic = "max_memory" in facts and not request.max_memory
     if request.verbose or (line and (automatic or facts["level"] == 0)):
         tell(*(f"  note: {note}" for note in facts["notes"]))
@@ -248,7 +250,7 @@ def _details(facts: Facts) -> list[str]:
         lines.insert(0, f"  {facts['noisy_traces']} of {facts['traces']} traces have noise{ranges}")
     elif names and "live_traces" in facts and (facts["dead_traces"] or (facts["traces"] > 1 and ranges)):
         lines.insert(0, f"  {facts['live_traces']} of {facts['traces']} traces are live{ranges}")
-    return lines
+    return ([f"  noise: {facts['noise']}"] if "noise" in facts else []) + lines
 
 
 def spreads(medians: list[float], ranges: list[list[float]] | None) -> list[str]:

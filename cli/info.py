@@ -13,7 +13,6 @@ from . import Failure, run_errors, usage_errors
 from .denoise import spreads
 from .files import expanded, read
 from .options import INPUT, LAYOUT, chosen, command, layout_of
-from .progress import stage
 
 MOST = 20
 """Channels, and gaps of each, that are listed."""
@@ -26,18 +25,19 @@ MOST = 20
     example="wavefilt info seismic.dat",
 )
 def info(inputs: tuple[str, ...], as_json: bool, format: str | None, **layout: object) -> None:
-    """Show the contents of files: format, traces, sampling interval, times and gaps, noise and energy by level.
+    """Show the contents of files: format, traces, times, positions and gaps, noise and energy by level.
 
-    Amplitudes are in the units of the file. The noise is the median absolute detail coefficient of the default wavelet
-    divided by 0.6745; its median and its 10th and 90th percentile over the live traces are shown. A trace is live if
-    it is not constant.
+    Amplitudes are in the units of the file. The noise of a level is measured in the noise window that the headers
+    declare, otherwise in the whole trace, by the median absolute detail coefficient of the default wavelet divided by
+    0.6745; its median and its 10th and 90th percentile over the live traces are shown. A trace is live if it is not
+    constant.
     """
     with usage_errors():
         described = layout_of(layout)
     paths, failures = list(expanded(inputs, results=True)), list[Failure]()
     for i, path in enumerate(paths):
         try:
-            with stage(f"reading {path}"), run_errors(path):
+            with run_errors(path):
                 from wavefilt import report
 
                 facts = report.examine(read(path, described, format)) | {"input": path}
@@ -67,6 +67,7 @@ def text(facts: Facts) -> str:
         "duration": _seconds(facts["duration_s"]),
         "amplitudes": _amplitudes(facts),
     }
+    rows |= _field(facts)
     if facts["gap_samples"]:
         rows["gaps"] = f"{facts['gap_samples']:,} samples are NaN or masked"
     lines = [facts["input"], *(f"  {name:11}{value}" for name, value in rows.items())]
@@ -81,6 +82,34 @@ def text(facts: Facts) -> str:
     if len(channels) > MOST:
         lines.append(f"  and {len(channels) - MOST} more channels; --json lists them all")
     return "\n".join(map(printable, [*lines, *_levels(facts), *(f"  note: {note}" for note in facts["notes"])]))
+
+
+def _field(facts: Facts) -> dict[str, str]:
+    """Return delay, date, positions and units, if the headers give them, and the noise window."""
+    rows = {}
+    if facts.get("delay_s"):
+        rows["delay"] = f"{_seconds(facts['delay_s'])}, the time of the first sample after the trigger"
+    if "date" in facts:
+        rows["date"] = facts["date"] if facts["date"].endswith("Z") else f"{facts['date']} (local time)"
+    for name, plural in (("source", "sources"), ("receiver", "receivers")):
+        if place := facts.get(name):
+            ends = [place[0], place[-1]] if isinstance(place, list) else [place]
+            rows[plural if len(ends) > 1 else name] = f"{' to '.join(map(_place, ends))} {facts['length_unit']}"
+    if "units" in facts:
+        factor = _range(facts["factor"], ".6g") if facts.get("factor") else ""
+        rows["units"] = facts["units"] + (f", after multiplication by {factor}" if factor else "")
+    noise = facts["noise"]
+    window = "" if "window_s" not in noise else "{:.4g} to {:.4g} s: ".format(*noise["window_s"])
+    return rows | {"noise": window + noise["source"]}
+
+
+def _place(position: tuple[float, ...] | None) -> str:
+    """Return coordinates without zeros at the end; several are in parentheses."""
+    if position is None:
+        return "unknown"
+    last = max((i for i, value in enumerate(position) if value), default=0)
+    numbers = ", ".join(f"{value:.10g}" for value in position[: last + 1])
+    return f"({numbers})" if last else numbers
 
 
 def _levels(facts: Facts) -> list[str]:

@@ -11,7 +11,7 @@ import click
 
 from wavefilt.benchmarks.common.command import FILE, Results, with_output, with_results
 from wavefilt.cli import usage_errors
-from wavefilt.cli.options import COUNT, DEVICE, SIZE, WAVELET, Subcommands, Text, as_json
+from wavefilt.cli.options import COUNT, DEVICE, SIZE, WAVELET, Subcommands, Text
 from wavefilt.ske.occupancy import CAPABILITIES
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ def ske() -> None:
 @click.option("--threads", type=int, required=True, help="Threads per block.")
 @click.option("--registers", type=int, default=0, help="Registers per thread; 0 sets no limit.")
 @click.option("--shared", type=int, default=0, help="Bytes of shared memory per block.")
-@as_json
-def occupancy(device: str, threads: int, registers: int, shared: int, as_json: bool) -> None:
+@with_output
+def occupancy(device: str, threads: int, registers: int, shared: int, results: Results) -> None:
     """Count the resident blocks of a multiprocessor.
 
     Prints blocks and warps, the blocks that each resource allows, and the resource that limits them.
@@ -43,13 +43,10 @@ def occupancy(device: str, threads: int, registers: int, shared: int, as_json: b
 
     with usage_errors():
         found = ske.occupancy(device, threads, registers, shared)
-    if as_json:
-        click.echo(json.dumps(asdict(found)))
-        return
-    most = ske.CAPABILITIES[device].warps
-    click.echo(f"{found.blocks} blocks, {found.warps} of {most} warps ({found.share:.0%}), limited by {found.limit}")
-    for name, blocks in found.limits.items():
-        click.echo(f"  {name:<18}{blocks:>6} blocks")
+    most = CAPABILITIES[device].warps
+    lines = [f"{found.blocks} blocks, {found.warps} of {most} warps ({found.share:.0%}), limited by {found.limit}"]
+    lines += [f"  {name:<18}{blocks:>6} blocks" for name, blocks in found.limits.items()]
+    results.finish(asdict(found), lambda: "\n".join(lines))
 
 
 @ske.command("devices")
@@ -58,16 +55,12 @@ def devices(results: Results) -> None:
     """List the bundled calibrations and data sheets that --device takes by name."""
     from wavefilt.ske import devices
 
-    known = {name: devices.load(name) for name in devices.names()}
     facts = ("capability", "multiprocessors", "clock", "basis")
-    rows = [
-        {"name": name, "device": one.name} | {fact: getattr(one, fact) for fact in facts} for name, one in known.items()
-    ]
-    lines = [
-        f"{name:12}{one.name:26}{one.capability:>5}{one.multiprocessors:>5} SMs {1e-9 * one.clock:.2f} GHz  {one.basis}"
-        for name, one in known.items()
-    ]
-    results.finish(rows, lambda: "\n".join(lines))
+    known = {name: devices.load(name) for name in devices.names()}
+    rows = [{"name": name, "device": one.name, **{fact: getattr(one, fact) for fact in facts}}
+            for name, one in known.items()]  # fmt: skip
+    line = "{name:12}{device:26}{capability:>5}{multiprocessors:>5} SMs {ghz:.2f} GHz  {basis}"
+    results.finish(rows, lambda: "\n".join(line.format(**row, ghz=1e-9 * row["clock"]) for row in rows))
 
 
 @ske.command("calibrate", epilog="Example: wavefilt ske calibrate -o mine.json")

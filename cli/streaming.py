@@ -5,26 +5,25 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, redirect_stdout, suppress
+from contextlib import closing, redirect_stdout, suppress
 from dataclasses import replace
-from math import inf
+from math import inf, prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from wavefilt.io.files import resolve, split
+from wavefilt.io.files import NotStreamed, open_source, resolve, split
 from wavefilt.memory import spelled
 
 from . import Failure, message, read_errors, run_errors, tell
 from .denoise import Facts
 from .files import plan
 from .options import FLAGS, OPTION_NAMES, Request
-from .progress import bar, shown, stage
+from .progress import bar, shown
 
 if TYPE_CHECKING:
-    from distributed import Client, Future
+    from distributed import Future
 
     from wavefilt.backends import Backend
     from wavefilt.io.sources import Source
@@ -36,17 +35,22 @@ MEASURED = (
     *("residual_energy", "backend", "seconds", "passes"),
 )
 """Fields of a report that are facts as well."""
-FOR_VOLUMES = {*OPTION_NAMES, "output", "scheduler", "backend", "axis", "component", "overwrite", "quiet", "inputs"}
+FOR_VOLUMES = {
+    *OPTION_NAMES,
+    "preset",
+    "output",
+    "scheduler",
+    "backend",
+    "axis",
+    "component",
+    "overwrite",
+    "quiet",
+    "inputs",
+}
 """Options that go with --scheduler."""
 SMALL = 4 << 20
 """Bytes of a file that fits in any memory."""
 MEMINFO, CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
-
-
-def _not_streamed(request: Request) -> list[str]:
-    """Return the options given that exclude streaming."""
-    given = {**vars(request), **vars(request.layout)}
-    return [name for name in NOT_STREAMED if given[name]]
 
 
 def check(inputs: tuple[str, ...], request: Request) -> None:
@@ -57,19 +61,20 @@ def check(inputs: tuple[str, ...], request: Request) -> None:
         raise click.UsageError("--max-memory needs files, not standard input or output")
 
 
+def _not_streamed(request: Request) -> list[str]:
+    """Return the options given that exclude streaming."""
+    given = {**vars(request), **vars(request.layout)}
+    return [name for name in NOT_STREAMED if given[name]]
+
+
 def needed_limit(source: str, target: str, request: Request) -> int | None:
     """Return half of the free memory for a file that does probably not fit in it and can be streamed, else None."""
     small = os.path.isfile(source) and os.path.getsize(source) <= SMALL
-    replaceable = target != "-" and (not os.path.exists(target) or os.path.isfile(target) or os.path.isdir(target))
-    if small or _not_streamed(request) or not replaceable:
+    device = target == "-" or (os.path.exists(target) and not (os.path.isfile(target) or os.path.isdir(target)))
+    if small or device or _not_streamed(request):
         return None
-    samples = samples_bytes(source, request)
-    if samples is None:
-        return None
-    from wavefilt.memory import whole_bytes_factor
-
-    free = available()
-    return int(free / 2) if whole_bytes_factor(request.backend) * samples > free else None
+    free, needed = available(), needed_memory(source, request)
+    return int(free / 2) if needed is not None and needed > free else None
 
 
 def available() -> float:
@@ -84,24 +89,23 @@ def available() -> float:
     return max(free, 0)
 
 
-def samples_bytes(source: str, request: Request) -> int | None:
-    """Return the bytes of all samples in the dtype of computation; None for a file that is not streamed."""
+def needed_memory(source: str, request: Request) -> float | None:
+    """Return the bytes that denoising a file in memory takes; None for a file that is not streamed."""
     from wavefilt.arrays import compute_dtype
+    from wavefilt.memory import whole_bytes_factor
 
     file, _ = split(source)
     if source == "-" or not (os.path.isfile(file) or os.path.isdir(file)):  # a pipe can be read once
         return None
     try:
         with closing(_opened(source, request)) as opened:
-            traces, samples = opened.shape
-            return traces * samples * compute_dtype(opened.dtype).itemsize
+            size = prod(opened.shape) * compute_dtype(opened.dtype).itemsize
+            return whole_bytes_factor(request.backend) * size
     except Exception:  # reading the file in memory gives a better message
         return None
 
 
 def _opened(source: str, request: Request) -> Source:
-    from wavefilt.io.files import open_source
-
     return open_source(source, replace(request.layout, columns=None, delimiter=None), request.format)
 
 
@@ -111,52 +115,47 @@ def denoise(source: str, target: str, request: Request, backend: str | Backend, 
     Raises Failure, with 2 for a format that is not streamed, 3 for a file that cannot be read, else 1.
     """
     from wavefilt.files import stream
-    from wavefilt.io.files import NotStreamed
-    from wavefilt.options import Clock
+    from wavefilt.io.base import named
+    from wavefilt.options import checked, completed
+    from wavefilt.recording import streamed
     from wavefilt.report import resolved, unchanged, versions
 
     automatic = [] if limit is None else [f"larger than memory: streamed within {spelled(limit)}"]
     limit = limit or request.max_memory
     assert limit is not None
-    method = request.options
     with read_errors(source):
         try:
             opened = _opened(source, request)
         except NotStreamed as error:
             raise Failure(message(error), 2) from error
-    with closing(opened), run_errors(source, *automatic):
-        if request.noise is not None:
-            clock = Clock(opened.interval, None, opened.shape[1], source)
-            method = replace(method, sigma=clock.in_samples(request.noise))
-        with _bytes_bar(source, request.quiet) as advance:
-            report = stream(opened, Path(target), method, limit, backend, request.overwrite, advance)
+    name = Path(source).name
+    with (
+        closing(opened),
+        run_errors(source, *automatic),
+        bar(name, quiet=request.quiet, unit="B", unit_scale=True, unit_divisor=1024) as drawn,
+    ):
+
+        def advance(done: int, total: int) -> None:
+            drawn.total = total
+            drawn.update(done - drawn.n)
+
+        interval, samples, seismic = opened.interval, opened.shape[1], named(opened.format).seismic
+        chosen = completed(request.given, request.preset, seismic=seismic, interval=interval, samples=samples)
+        sigma = chosen.pop("sigma", None)
+        options = streamed(opened, checked(chosen), sigma)
+        report = stream(opened, Path(target), options, limit, backend, request.overwrite, advance)
     return {
         "input": source,
         "format": report.format,
         "traces": report.shape[0],
         "samples": report.shape[1],
         "interval_s": opened.interval,
-        **resolved(method, report.level),
+        **resolved(options, report.level),
         **{name: vars(report)[name] for name in MEASURED},
         "max_memory": limit,
-        "notes": [*opened.notes, *automatic, *([] if report.level else [unchanged(method, report.shape[1])])],
+        "notes": [*opened.notes, *automatic, *([] if report.level else [unchanged(options, report.shape[1])])],
         "versions": versions(),
     }
-
-
-@contextmanager
-def _bytes_bar(source: str, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """Context manager: a function that shows the processed and all bytes, None where no progress is shown."""
-    if not shown(quiet):
-        yield None
-        return
-    with bar(Path(source).name, unit="B", unit_scale=True, unit_divisor=1024) as drawn:
-
-        def advance(done: int, total: int) -> None:
-            drawn.total = total
-            drawn.update(done - drawn.n)
-
-        yield advance
 
 
 def denoise_volume(inputs: tuple[str, ...], request: Request, scheduler: str) -> None:
@@ -176,30 +175,23 @@ def denoise_volume(inputs: tuple[str, ...], request: Request, scheduler: str) ->
     context.call_on_close(lambda: logging.disable(logging.NOTSET))
     start = time.perf_counter()
     with run_errors(source):
-        with stage("loading Dask", request.quiet):
-            import wavefilt.dask
-            from wavefilt.dask import cluster, zarr_volumes
-            from wavefilt.io.zarr import opened
+        import wavefilt.dask
+        from wavefilt.dask import cluster, zarr_volumes
+        from wavefilt.io.zarr import opened
+        from wavefilt.options import completed
 
         with read_errors(source):
             file, layout = resolve(source, request.layout)
             _, volume = opened(file, layout.component)
         axis = -1 if layout.axis is None else layout.axis
-        options = {name: getattr(request.options, name) for name in OPTION_NAMES}
+        chosen = completed(request.given, request.preset, seismic=False)
+        options = {name: chosen[name] for name in OPTION_NAMES if name in chosen}
         array = wavefilt.dask.denoise(zarr_volumes.lazily(volume, axis), axis=axis, backend=request.backend, **options)
-        workers, watch = _started(cluster.connected(scheduler), request.quiet), _watch if shown(request.quiet) else None
+        workers, watch = cluster.connected(scheduler), _watch if shown(request.quiet) else None
         zarr_volumes.save(array, target, volume, request.overwrite, workers, watch)
     if not request.quiet:
         size = " x ".join(map(str, volume.shape))
         tell(f"{source} -> {target}  {size}  {time.perf_counter() - start:.2g} s")
-
-
-@contextmanager
-def _started(workers: AbstractContextManager[Client], quiet: bool) -> Iterator[Client]:
-    with ExitStack() as stack:
-        with stage("starting workers", quiet):
-            client = stack.enter_context(workers)
-        yield client
 
 
 def _watch(future: Future[None]) -> None:

@@ -10,7 +10,7 @@ import click
 
 from . import Failure, message, run_errors, tell, usage_errors
 from .files import plan, read
-from .options import INPUT, IO, LAYOUT, METHOD, NOISE, OPTION_NAMES, OPTIONS, Option, Request, chosen, command
+from .options import INPUT, IO, LAYOUT, METHOD, NOISE, OPTIONS, Option, Request, chosen, command
 
 
 @command(
@@ -47,14 +47,11 @@ def view(input: str, port: int, no_browser: bool, overwrite: bool, **parsed: Any
 
     ((path, target),) = jobs
     recording = read(path, request.layout, request.format)
-    given = {name: parsed[name] for name in (*OPTION_NAMES, "two_dimensional")}
-    if request.noise is not None:
-        given["sigma"] = request.noise
     with usage_errors():
         check_output(recording, Path(target))
     with run_errors(path):
         traces = of_file(path, recording, {"format": request.format, **asdict(request.layout)})
-        first = viewer.denoise(traces, given, request.backend)
+        first = viewer.denoise(traces, request.given, request.backend, request.preset)
 
     def page() -> viewer.Viewer:
         return viewer.Viewer(first, output=target, overwrite=overwrite, target=request.output, words=message)

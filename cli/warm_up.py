@@ -4,35 +4,27 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
-from contextlib import nullcontext, suppress
-from typing import TYPE_CHECKING, Any
+from itertools import product
+from typing import Any
 
 import click
 
-from . import Failure, message, progress
+from . import Failure, message
 from .options import as_json
-
-if TYPE_CHECKING:
-    from wavefilt.backends.numba_cpu.processes import Task
+from .progress import bar
 
 COMPILED = ("numba", "cuda")
 DTYPES = ("float32", "float64")
-CALLS: dict[str, list[dict[str, Any]]] = {"numba": [], "cuda": [{}]}
-"""Options of `denoise` that compile the kernels of the defaults; for numba, the kernels are listed instead."""
-ALL_CALLS: dict[str, list[dict[str, Any]]] = {
-    "numba": [{"rule": "js"}],
-    "cuda": [
-        {},
-        {"rule": "universal"},
-        {"rule": "sure"},
-        {"rule": "js"},
-        {"transform": "modwt"},
-        {"rule": "js", "transform": "modwt"},
-        {"axes": (-2, -1)},
-    ],
-}
-"""Options of `denoise` that compile all kernels."""
+ON_A_GPU: list[dict[str, Any]] = [
+    {},
+    {"rule": "universal"},
+    {"rule": "sure"},
+    {"rule": "js"},
+    {"transform": "modwt"},
+    {"rule": "js", "transform": "modwt"},
+    {"ndim": 2},
+]
+"""Options that compile all kernels for a GPU; the first ones are the defaults."""
 
 
 @click.command("backends")
@@ -68,80 +60,52 @@ def warm_up(backend: str, dtypes: tuple[str, ...], everything: bool, as_json: bo
     folder of the user, or in the folder that NUMBA_CACHE_DIR names. Kernels are compiled for this processor; another
     one compiles its own. For a GPU, the kernels of the wavelet db8 are compiled.
     """
+    from wavefilt import backends
     from wavefilt.errors import BackendUnavailable
 
-    chosen = tuple(dict.fromkeys(dtypes)) or DTYPES
     results = {}
     for name in COMPILED if backend == "all" else (backend,):
         try:
-            results[name] = _compiled(name, chosen, everything)
+            backends.get(name)
         except BackendUnavailable as error:
-            if backend != "all":
-                raise Failure(message(error), 5) from error
+            if backend == "all":
+                continue
+            raise Failure(message(error), 5) from error
+        start = time.perf_counter()
+        steps, before = (_for_cpu if name == "numba" else _for_gpu)(dtypes or DTYPES, everything)
+        results[name] = {"steps": steps, "compiled_before": before, "seconds": time.perf_counter() - start}
     if not results:
         raise Failure("no backend that compiles kernels can run here; see wavefilt backends", 5)
     if as_json:
         click.echo(json.dumps(results))
         return
     for name, facts in results.items():
-        before = (
+        ready = (
             f"{facts['compiled_before']} of them compiled before" if facts["compiled_before"] else "all compiled now"
         )
-        click.echo(f"{name}: {facts['steps']} steps, {before}; {facts['seconds']:.1f} s")
+        click.echo(f"{name}: {facts['steps']} steps, {ready}; {facts['seconds']:.1f} s")
 
 
-def _compiled(backend: str, dtypes: tuple[str, ...], everything: bool) -> dict[str, float]:
-    """Compile kernels; return the number of steps, the number of kernels compiled before, and the seconds.
-
-    Raises BackendUnavailable if the backend cannot run here.
-    """
+def _for_cpu(dtypes: tuple[str, ...], everything: bool) -> tuple[int, int]:
+    """Compile kernels in several processes; return their number, and how many had been compiled before."""
     import numpy as np
 
-    from wavefilt import backends, denoise
+    from wavefilt.backends.numba_cpu import entries, native
 
-    backends.get(backend)
-    calls = [(options, dtype) for options in (ALL_CALLS if everything else CALLS)[backend] for dtype in dtypes]
-    kernels: list[Task] = []
-    if backend == "numba":
-        from wavefilt.backends.numba_cpu import entries
-
-        kernels = [
-            (kernel, np.dtype(dtype))
-            for kernel in (entries.ALL if everything else (*entries.TRANSFORMS["dwt"], *entries.LONG))
-            for dtype in dtypes
-        ]
-    count, start, before = len(kernels) + len(calls), time.perf_counter(), 0
-    with progress.bar(backend, total=count) if progress.shown() else nullcontext() as bar:
-
-        def advance(done: int) -> None:
-            if bar is not None:
-                bar.update(done - bar.n)
-
-        if kernels:
-            before = _compile_for_cpu(kernels, advance)
-        if backend == "cuda":
-            _compile_for_gpu([options for options, dtype in calls if dtype == dtypes[0]], dtypes, advance)
-        for done, (options, dtype) in enumerate(calls, len(kernels)):
-            advance(done)
-            denoise(np.random.default_rng(0).standard_normal((64, 512)).astype(dtype), backend=backend, **options)
-        advance(count)
-    return {"steps": count, "compiled_before": before, "seconds": time.perf_counter() - start}
+    kernels = entries.ALL if everything else (*entries.TRANSFORMS["dwt"], *entries.LONG)
+    tasks = [(kernel, np.dtype(dtype)) for kernel, dtype in product(dict.fromkeys(kernels), dtypes)]
+    missing = [task for task in tasks if not native.cached(task)]
+    with bar("numba", total=len(missing)) as drawn:
+        native.compiled(missing, lambda done: drawn.update(done - drawn.n) and None)
+    return len(tasks), len(tasks) - len(missing)
 
 
-def _compile_for_cpu(kernels: list[Task], advance: Callable[[int], None]) -> int:
-    """Compile kernels in several processes; return how many had been compiled before."""
-    from wavefilt.backends.numba_cpu import native
-
-    missing = [task for task in kernels if not native.cached(task)]
-    before = len(kernels) - len(missing)
-    native.compiled(missing, lambda done: advance(before + done))
-    return before
-
-
-def _compile_for_gpu(calls: list[dict[str, Any]], dtypes: tuple[str, ...], advance: Callable[[int], None]) -> None:
-    """Compile the kernels of calls in several processes; if that fails, the calls compile them."""
+def _for_gpu(dtypes: tuple[str, ...], everything: bool) -> tuple[int, int]:
+    """Compile kernels for arrays of all sizes that matter; return the number of arrays, and 0."""
     from wavefilt.backends.cuda import warming
 
-    methods = [{"ndim": 2} if "axes" in options else options for options in calls]
-    with suppress(RuntimeError, OSError):
-        warming.warm_up(methods, list(dtypes), advance=lambda: advance(0))
+    methods = ON_A_GPU if everything else ON_A_GPU[:1]
+    count = sum(len(dtypes) * len(warming.SHAPES[options.get("ndim", 1)]) for options in methods)
+    with bar("cuda", total=count) as drawn:
+        warming.warm_up(methods, dtypes, advance=lambda: drawn.update() and None)
+    return count, 0

@@ -124,12 +124,15 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
     from importlib.util import find_spec
 
-    for module, names in _HOMES.items():
-        if name in names:
-            found = globals()[name] = getattr(import_module(f"wavefilt.{module}"), name)
-            return found
-    if not name.startswith("_") and find_spec(f"wavefilt.{name}"):
-        return import_module(f"wavefilt.{name}")
+    from wavefilt.threads import loading
+
+    with loading:  # a fork waits: a module that another thread imports could never be imported in the child
+        for module, names in _HOMES.items():
+            if name in names:
+                found = globals()[name] = getattr(import_module(f"wavefilt.{module}"), name)
+                return found
+        if not name.startswith("_") and find_spec(f"wavefilt.{name}"):
+            return import_module(f"wavefilt.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -32,7 +31,7 @@ def denoise(
     mode: Mode = "symmetric",
     rule: Rule | RuleName | Callable[..., Floats] | float | Sequence[float] | None = None,
     shrink: Shrink | Estimator | Callable[[Array, Array], Array] | None = None,
-    sigma: NoiseForm = "level",
+    sigma: NoiseForm | None = "level",
     scope: Scope = "trace",
     keep: int = 0,
     transform: Transform | TransformName = "dwt",
@@ -239,10 +238,11 @@ def denoise(
     if arrays.kind_of(x) in ("pandas.DataFrame", "pandas.Series"):
         taken: Any = arrays.take_pandas(x, axis, axes)
     else:
-        arrays.refuse_kinds(x[0] if isinstance(x, list | tuple) and len(x) else x, arrays.INSTEAD)
+        if type(x) is not np.ndarray:
+            arrays.refuse_kinds(x[0] if isinstance(x, list | tuple) and len(x) else x, arrays.INSTEAD)
         taken = arrays.take(x, *along)
     into = None if out is None else taken.rows_of(out)
-    outcome = run(taken.rows, options, backend, out=into, samples_only=True)
+    outcome = run(taken.rows, options, backend, out=into)
     if ndim == 2 and options.level is None and outcome.level == 0 and taken.rows.size:
         size, name = min(taken.rows.shape[1:]), options.filters.name
         few = f"{size} samples along an axis are too few for one level of {name} in two dimensions"
@@ -273,21 +273,19 @@ def run(
     backend: str | Backend = "auto",
     report: bool = False,
     out: arrays.Array | None = None,
-    samples_only: bool = False,
 ) -> Outcome:
     """Denoise samples in host memory and of a dtype of computation, with the backend chosen for them.
 
     The shape of ``x`` is (traces, samples), with options for sections (sections, rows, columns) or (rows, columns).
-    ``report``, ``out`` and ``samples_only`` are those of `wavefilt.engine.denoise`.
+    ``report`` and ``out`` are those of `wavefilt.engine.denoise`.
     """
-    rows = x[None] if x.ndim == options.ndim else x
-    level = options.level_for(*rows.shape[1:])
-    how = arrays.dtype_name(x.dtype), rows.shape, options.analysis(level)
-    chosen = registry.choose(backend, *how, denoising=True, on_host=options.host_only)
-    y, estimates = engine.denoise(
-        rows, options, chosen, level, report, None if out is None else out.reshape(rows.shape), samples_only
-    )
-    return Outcome(y if y.shape == x.shape else y.reshape(x.shape), options, chosen.name, level, estimates)
+    rows = x if x.ndim > options.ndim else x[None]
+    shape = rows.shape
+    level = options.level_for(*shape[1:])
+    analysis = options.analysis(level)
+    chosen = registry.choose(backend, arrays.dtype_name(x.dtype), shape, analysis, True, options.host_only)
+    y, found = engine.denoise(rows, options, chosen, level, report, None if out is None else out.reshape(shape))
+    return Outcome(y if y.shape == x.shape else y.reshape(x.shape), options, chosen.name, level, found)
 
 
 def _on_gpu(
@@ -362,16 +360,6 @@ def _restored(taken: Taken, rows: Any, backend: DeviceBackend, return_residual: 
     return taken.restore(rows), taken.restore(residual)
 
 
-@lru_cache(maxsize=1024)
-def _way(options: Options, shape: tuple[int, ...], dtype: str, backend: Backend) -> tuple[int, bool]:
-    """Return the levels for a batch of this shape, and whether the device denoises it without the host."""
-    level = options.level_for(*shape[1:])
-    known = accelerates(backend, dtype, options.analysis(level))
-    once = options if options.trend else replace(options, spins=1)  # a trend is removed before samples are shifted
-    whole = once.plain and not options.blend and not options.host_only
-    return level, known and level > 0 and shape[0] > 0 and whole
-
-
 def _rows_on_gpu(
     x: Any, options: Options, backend: DeviceBackend, wait: bool = True, out: arrays.Array | None = None
 ) -> Any:
@@ -379,9 +367,10 @@ def _rows_on_gpu(
 
     Batches with gaps, records with dead traces, and options that the device does not have go through the host.
     """
-    way = _way if options.known else _way.__wrapped__
-    level, there = way(options, tuple(x.shape), arrays.dtype_name(x.dtype), backend)  # type: ignore[arg-type]
-    if there:
+    level = options.level_for(*x.shape[1:])
+    steady = not isinstance(options.sigma, tuple) and not options.blend and not options.host_only
+    whole = steady and (options.spins == 1 or not options.trend) and level and len(x)  # trends go before shifts
+    if whole and accelerates(backend, arrays.dtype_name(x.dtype), options.analysis(level)):
         if options.spins > 1:
             y = backend.spun(x, options, level)
         else:

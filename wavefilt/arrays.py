@@ -32,7 +32,11 @@ Mask: TypeAlias = NDArray[np.bool_]
 DType: TypeAlias = np.dtype[Any]
 
 
-@dataclass(frozen=True)
+LAST = ((-1,), (-2, -1))
+"""The axes of traces, and of sections, that need not be moved."""
+
+
+@dataclass(slots=True)
 class Traces:
     """An array as ``rows`` in the dtype of computation, with the way back.
 
@@ -61,24 +65,24 @@ class Traces:
         check_out((out.shape, out.dtype), (self.original.shape, self.dtype))
         if not out.flags.writeable:
             raise ValueError("out is read-only")
-        last = self.axes == tuple(range(-len(self.axes), 0))
-        if not (last and out.flags.carray and out.dtype == self.rows.dtype) or np.may_share_memory(out, self.rows):
+        movable = self.axes in LAST and out.flags.carray and out.dtype == self.rows.dtype
+        if not movable or np.may_share_memory(out, self.rows):
             return None
         return out.reshape(self.rows.shape)
 
     def restore(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Return ``rows`` as an array of the shape, floating dtype and kind (plain or masked) of the original."""
-        last = tuple(range(-len(self.axes), 0))
-        if self.axes == last:
-            y = rows.reshape(self.original.shape)
+        original = self.original
+        if self.axes in LAST:
+            y = rows.reshape(original.shape)
         else:
-            y = np.moveaxis(rows.reshape(np.moveaxis(self.original, self.axes, last).shape), last, self.axes)
-        if self.original.dtype.kind in "fc":
-            y = y.astype(self.original.dtype, copy=False)
-        if isinstance(self.original, np.ma.MaskedArray):
-            masked = np.ma.getmaskarray(self.original)
-            y = np.ma.MaskedArray(np.where(masked, self.original.data, y), self.original.mask)
-            y.fill_value = self.original.fill_value
+            last = LAST[len(self.axes) - 1]
+            y = np.moveaxis(rows.reshape(np.moveaxis(original, self.axes, last).shape), last, self.axes)
+        if original.dtype.kind in "fc":
+            y = y.astype(original.dtype, copy=False)
+        if isinstance(original, np.ma.MaskedArray):
+            y = np.ma.MaskedArray(np.where(np.ma.getmaskarray(original), original.data, y), original.mask)
+            y.fill_value = original.fill_value
         return y
 
 
@@ -88,6 +92,7 @@ def dtype_name(dtype: Any) -> str:
     return dtype.name if isinstance(dtype, np.dtype) else str(dtype).rpartition(".")[2]
 
 
+@cache
 def compute_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Return the dtype in which samples are computed.
 
@@ -112,7 +117,7 @@ def check_axes(shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
             raise ValueError(f"`axis={axis}` is out of range for an array of {len(shape)} dimensions")
         if shape[axis] == 0:
             raise ValueError(f"x of shape {shape} has no samples along axis {axis}")
-    if len({axis % len(shape) for axis in axes}) < len(axes):
+    if len(axes) > 1 and len({axis % len(shape) for axis in axes}) < len(axes):
         raise ValueError(f"`axes={axes}` are the same axis of an array of {len(shape)} dimensions")
 
 
@@ -131,9 +136,7 @@ def take(x: Any, *axes: int) -> Traces:
     """
     if isinstance(x, (list, tuple)) and any(isinstance(part, np.ma.MaskedArray) for part in x):
         x = np.ma.array(x)  # NumPy would use the samples under the masks
-    array = np.asanyarray(x)
-    if not isinstance(array, np.ma.MaskedArray):
-        array = np.asarray(array)
+    array = x if isinstance(x, np.ma.MaskedArray) else np.asarray(x)
     dtype = compute_dtype(array.dtype)
     check_axes(array.shape, axes)
     if isinstance(array, np.ma.MaskedArray):
@@ -141,8 +144,7 @@ def take(x: Any, *axes: int) -> Traces:
         samples = np.where(np.ma.getmaskarray(array), dtype.type(np.nan), array.data.astype(dtype))
     else:
         samples = array
-    last = tuple(range(-len(axes), 0))
-    moved = samples if axes == last else np.moveaxis(samples, axes, last)
+    moved = samples if axes in LAST else np.moveaxis(samples, axes, LAST[len(axes) - 1])
     shape = moved.shape[-len(axes) :]
     return Traces(np.ascontiguousarray(moved.reshape(moved.size // prod(shape), *shape), dtype), array, axes)
 

@@ -15,7 +15,7 @@ from wavefilt import arrays
 from wavefilt.arrays import Array, Mask
 from wavefilt.backends import registry
 from wavefilt.errors import NonFiniteSample
-from wavefilt.options import Clock, NoiseForm, to_argv, to_call
+from wavefilt.options import Clock, NoiseForm, to_argv, to_call, to_give
 from wavefilt.recording import Recording
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ class Container:
         Whether the function takes noise windows in samples instead of seconds.
     file : tuple of str
         Arguments of `wavefilt denoise` for the file and its layout; empty for objects.
+    has_recipe : bool
+        Whether the function is `Recording.denoise`, which has the recipe for seismic files.
     """
 
     rows: Array
@@ -59,6 +61,12 @@ class Container:
     imports: str = "import wavefilt"
     counted: bool = False
     file: tuple[str, ...] = ()
+    has_recipe: bool = False
+
+    @property
+    def recipe(self) -> dict[str, Any]:
+        """The properties that decide the options of the recipe, see `Recording.recipe`."""
+        return self.recording.recipe | ({} if self.has_recipe else {"seismic": False})
 
     @property
     def ndim(self) -> int:
@@ -98,23 +106,27 @@ class Container:
 
     def python(self, options: Mapping[str, Any]) -> str:
         """Return the call that denoises with these options, by default as a section if `rows` are sections."""
-        options = dict(options)
-        section = bool(options.pop("two_dimensional", self.ndim == 2))
+        section = bool(options.get("two_dimensional", self.ndim == 2))
+        options = to_give({**options, "two_dimensional": section}, **self.recipe)
+        del options["two_dimensional"]
         if self.counted and self.interval and "sigma" in options:
             options["sigma"] = self.recording.clock(0).in_samples(options["sigma"])
-        words = [*self.arguments, to_call(options), self.words[section]]
+        declared = self.recording.declared_noise is not None
+        words = [*self.arguments, to_call(options, declared), self.words[section]]
         return f"{self.function}({', '.join(filter(None, words))})"
 
     def command(self, options: Mapping[str, Any], target: str | None = None) -> str:
         """Return the command that denoises the file with these options and writes to ``target``; "" for objects."""
         words = ["wavefilt", "denoise", *self.file, *(["-o", target] if target else [])]
-        interval = self.interval or (1.0 if "--dt" in self.file else None)
-        return shlex.join(words + to_argv(options, interval)) if self.file else ""
+        options = to_give({"two_dimensional": self.ndim == 2, **options}, **self.recipe)
+        clock = self.recording.clock(0) if self.interval else None
+        declared = self.recording.declared_noise is not None
+        return shlex.join(words + to_argv(options, clock, declared)) if self.file else ""
 
 
 def traces_of(
     x: Any,
-    sigma: NoiseForm = "level",
+    sigma: NoiseForm | None = None,
     axis: int = -1,
     axes: tuple[int, int] | None = None,
     interval: float | None = None,
@@ -165,22 +177,26 @@ def traces_of(
 
 def of_recording(
     recording: Recording,
-    sigma: NoiseForm = "level",
+    sigma: NoiseForm | None = None,
     axes: tuple[int, int] | None = None,
     sigmas: Sequence[NoiseForm] | None = None,
     **call: Any,
 ) -> Container:
     """Return the traces of a recording; ``sigmas``, in samples, replace ``sigma``.
 
+    By default, the noise is that which the headers declare.
+
     Raises ValueError for a section of traces of several lengths.
     """
     if axes is not None and len({len(trace) for trace in recording.traces}) > 1:
         raise ValueError(f"{recording.source}: a section needs traces of one length")
     if sigmas is None:
-        sigmas = [recording.clock(i).in_samples(sigma) for i in range(len(recording.traces))]
+        sigmas = recording.sigmas(sigma)
     rows = recording.rows() if len(recording.traces) else np.empty((0, 0))
     name = f"wavefilt.read({recording.source!r})" if recording.source else "recording"
-    call = {"function": f"{name}.denoise", "samples": f"{name}.samples", "words": ("", "two_dimensional=True")} | call
+    words = ("", "two_dimensional=True")
+    own: dict[str, Any] = {"function": f"{name}.denoise", "samples": f"{name}.samples", "words": words}
+    call = {**own, "has_recipe": True, **call}
     if axes is not None:
         rows, sigmas = rows[None], sigmas[:1]
     return Container(rows, recording, tuple(sigmas), (len(recording.traces),), **call)
@@ -196,14 +212,20 @@ def of_file(path: str, recording: Recording, layout: Mapping[str, Any], **more: 
     return of_recording(recording, function=f"{name}.denoise", samples=f"{name}.samples", file=tuple(words), **more)
 
 
-def _of_path(path: str, sigma: NoiseForm, axes: tuple[int, int] | None) -> Container:
+def _of_path(path: str, sigma: NoiseForm | None, axes: tuple[int, int] | None) -> Container:
     from wavefilt.recording import read
 
     return of_file(path, read(path), {}, sigma=sigma, axes=axes)
 
 
 def _of_array(
-    x: Any, along: tuple[int, ...], sigma: NoiseForm, interval: float | None, format: str, name: str = "", **call: Any
+    x: Any,
+    along: tuple[int, ...],
+    sigma: NoiseForm | None,
+    interval: float | None,
+    format: str,
+    name: str = "",
+    **call: Any,
 ) -> Container:
     """Return the traces along one axis of an array, or the sections along two."""
     home: Any = registry.home(x)
@@ -215,10 +237,11 @@ def _of_array(
     batch = np.delete(shape, [axis % len(shape) for axis in along]).tolist()
     traces = rows.reshape(-1, rows.shape[-1])
     recording = Recording(traces, (interval,) * len(traces), format, None, name)
-    return Container(rows, recording, (sigma,) * len(rows), (*batch, *rows.shape[1:-1]), **call)
+    noise: NoiseForm = "level" if sigma is None else sigma
+    return Container(rows, recording, (noise,) * len(rows), (*batch, *rows.shape[1:-1]), **call)
 
 
-def _of_coordinates(x: Any, kind: str, sigma: NoiseForm, axis: int, axes: tuple[int, int] | None) -> Container:
+def _of_coordinates(x: Any, kind: str, sigma: NoiseForm | None, axis: int, axes: tuple[int, int] | None) -> Container:
     """Return the traces of a DataArray or a Patch, with the sampling interval of their coordinate."""
     dims = [*x.dims]
     time = dims[axes[1]] if axes else "time" if "time" in dims else dims[axis]
@@ -245,23 +268,16 @@ def _of_coordinates(x: Any, kind: str, sigma: NoiseForm, axis: int, axes: tuple[
     )
 
 
-def _of_stream(x: Stream | Trace, sigma: NoiseForm, axes: tuple[int, int] | None) -> Container:
-    from wavefilt.obspy import noise_in_samples
+def _of_stream(x: Stream | Trace, sigma: NoiseForm | None, axes: tuple[int, int] | None) -> Container:
+    from wavefilt.obspy import recording_of, sigmas_of
 
     stream = [x] if arrays.kind_of(x) == "obspy.Trace" else list(x)
     traces = [trace for trace in stream if len(trace.data)]
-    recording = Recording(
-        [trace.data for trace in traces],
-        tuple(float(trace.stats.delta) for trace in traces),
-        "obspy",
-        None,
-        ids=tuple(trace.id for trace in traces),
-        starts=tuple(np.datetime64(trace.stats.starttime.ns, "ns") for trace in traces),
-    )
     return of_recording(
-        recording,
+        recording_of(traces),
         axes=axes,
-        sigmas=[noise_in_samples(sigma, trace) for trace in traces],
+        sigmas=sigmas_of(traces, sigma),
+        has_recipe=False,
         function="wavefilt.obspy.denoise",
         arguments=("stream",),
         samples="[trace.data for trace in stream]",

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import groupby, pairwise
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -57,6 +57,8 @@ Visit = Callable[[Chunk, Pyramid], None]
 Result = TypeVar("Result")
 Change = Callable[[Trend, Array, int, Array], None]
 """`Trend.remove` or `Trend.add`."""
+ChangeCurves = Callable[[np.ufunc, Pyramid], None]
+"""`NoiseCurves.change` of the rows of a pyramid."""
 Begin = Callable[[], tuple[Visit, Callable[[], Result]]]
 """Start one thread's share of a pass: returns the function for every chunk, and one for the result of the share."""
 
@@ -99,6 +101,41 @@ class Job:
         return found
 
 
+class Group(Protocol):
+    """Rows, or parts of rows, that share thresholds; what `denoise_group` needs of them."""
+
+    options: Options
+
+    @property
+    def samples(self) -> int:
+        """Number of samples that are denoised together."""
+
+    def begin(self) -> tuple[Floats | None, Any]:
+        """Return the noise (bands, groups) if it is known before the statistics, and the coefficients that are kept.
+
+        Coefficients are divided by noise that changes. None are kept where later passes compute them again.
+        """
+
+    def statistics(self, kept: Any) -> Statistics:
+        """Return the statistics of the detail coefficients."""
+
+    def write(self, kept: Any, measured: Measured) -> bool:
+        """Shrink, reconstruct and write; return False if a sample is not finite."""
+
+
+def denoise_group(group: Group, report: bool = False) -> Measured | None:
+    """Decompose, estimate the noise, choose thresholds, shrink and reconstruct: the steps for arrays and for chunks.
+
+    Return noise and thresholds, with the mean squares if ``report`` is set. Return None if these, or samples, are not
+    finite; the result is then partly written.
+    """
+    noise, kept = group.begin()
+    measured = measure(group.options, group.statistics(kept), group.samples, noise, report)
+    if not (np.isfinite(measured.sigma).all() and np.isfinite(measured.thresholds).all()):
+        return None
+    return measured if group.write(kept, measured) else None
+
+
 def measure(
     options: Options, statistics: Statistics, samples: int, noise: Floats | None = None, report: bool = False
 ) -> Measured:
@@ -112,6 +149,17 @@ def measure(
         noise = np.where(np.isnan(noise), own, noise)
     sigma, thresholds = options.thresholds(statistics, samples, noise)
     return Measured(sigma, thresholds, statistics.mean_square() if report else None)
+
+
+def rebuilt(
+    backend: Backend, pyramid: Pyramid, shrinkage: Shrinkage, change: ChangeCurves | None, out: Array | None = None
+) -> Array:
+    """Shrink and reconstruct coefficients; ``change`` multiplies them by the noise that they were divided by."""
+    if change is None:
+        return backend.reconstruct(pyramid, shrinkage, out)  # type: ignore[no-any-return]
+    pyramid = backend.shrunk(pyramid, shrinkage)
+    change(np.multiply, pyramid)
+    return backend.reconstruct(pyramid)  # type: ignore[no-any-return]
 
 
 class Rows:
@@ -192,13 +240,17 @@ class Rows:
         """Return the noise curves of the rows of a chunk."""
         return NoiseCurves([(slice(i, i + 1), self.noise[row]) for i, row in enumerate(chunk.numbers)], job.lengths)
 
-    def rebuilt(self, chunk: Chunk, pyramid: Pyramid, shrinkage: Shrinkage, job: Job) -> Array:
-        """Shrink and reconstruct the coefficients of a chunk."""
-        if not self.noise:
-            return self.reconstruct(pyramid, shrinkage)
-        pyramid = self.backend.shrunk(pyramid, shrinkage)
-        self._curves(chunk, job).change(np.multiply, pyramid, chunk)
-        return self.backend.reconstruct(pyramid)  # type: ignore[no-any-return]
+    def write(self, chunk: Chunk, pyramid: Pyramid, shrinkage: Shrinkage, job: Job) -> bool:
+        """Write a denoised chunk; return whether all its samples were finite, as all contribute to an approximation."""
+        options, finite = job.options, self.finite(self.coefficients(pyramid)[0])
+        if self.noise:
+            y = rebuilt(self.backend, pyramid, shrinkage, partial(self._curves(chunk, job).change, chunk=chunk))
+        else:
+            y = self.reconstruct(pyramid, shrinkage)
+        if options.trend is not None:
+            self._with_trends(chunk, y, y, Trend.add)
+        self.put(chunk, options.blended(self.taken(chunk), y) if options.blend else y)
+        return finite
 
     def _fit(self, chunk: Chunk, x: Array, kind: Detrend) -> None:
         """Fit the trends of the rows of a chunk ``x``; a row is read if the chunk does not hold all of it."""
@@ -217,12 +269,6 @@ class Rows:
                 change(self.trends[row], x[i : i + 1, own], part.first, out[i : i + 1, own])
                 begin = own.stop
         return out
-
-    def finished(self, chunk: Chunk, y: Array, options: Options) -> Array:
-        """Return a reconstructed chunk with its trend and, with the option ``blend``, a share of the residual."""
-        if options.trend is not None:
-            self._with_trends(chunk, y, y, Trend.add)
-        return options.blended(self.taken(chunk), y) if options.blend else y
 
     def taken(self, chunk: Chunk) -> Array:
         """Return the samples of the chunk that was taken last."""
@@ -341,35 +387,21 @@ def denoise_chunks(rows: Rows, options: Options, level: int, limit: int, report:
     if options.rule.values and not report:
         options = replace(options, sigma=0.0)  # the noise, one pass or more over all details, is not used
     count, samples = rows.shape
-    job, function = Job(options, level, samples), options.function(samples)
-    record = options.scope == "record"
+    job, record = Job(options, level, samples), options.scope == "record"
     dead = np.array([record and rows.constant(row) for row in range(count)], bool)
     pieces = cut(count, samples, job.halo, level, limit // rows.itemsize, dead)
-    groups = [list(group) for _, group in groupby(pieces, lambda chunk: record or chunk.rows.start)]
     sigma, thresholds, power = np.zeros((3, len(options.bands(level)), count))
-    for group in groups:
-        if options.rule.blocks and len(group[0].parts) > 1:
+    for _, group in groupby(pieces, lambda chunk: record or chunk.rows.start):
+        together = _ChunkGroup(rows, job, list(group), (sigma, thresholds))
+        if options.rule.blocks and len(together.chunks[0].parts) > 1:
             what = "shrinks neighbouring details together: it needs whole traces in memory"
             raise ValueError(f"`rule={options.rule.option!r}` {what}")
-        own = np.flatnonzero(~dead) if record else np.array(group[0].numbers)
-        noise = rows.find_noise(group, job) if options.noise.changing else None
-        # the coefficients of a single chunk are kept; with several traces, each trace is a group of its own
-        kept = rows.decompose(group[0], job) if len(group) == 1 and not rows.elsewhere else None
-        if kept is None:
-            statistics: Statistics = rows.statistics(job, group)
-        else:
-            counted = kept.with_approximation if options.shrinks_approximation else kept
-            statistics = rows.backend.statistics([counted], options.scope)
-        found = measure(options, statistics, samples * (len(own) if record else 1), noise, report)
-        sigma[:, own], thresholds[:, own] = found.sigma, found.thresholds
-        if found.power is not None:
-            power[:, own] = found.power
-        if not (np.isfinite(found.sigma).all() and np.isfinite(found.thresholds).all()):
+        measured = denoise_group(together, report)
+        if measured is None:
             return None
-        write = partial(_write, rows, job, Shrinkage(function, thresholds, sigma))
-        if not (_all_written(rows, job, group, write) if kept is None else write(group[0], kept)):
-            return None
-        for row in own.tolist():
+        if measured.power is not None:
+            power[:, together.rows] = measured.power
+        for row in together.rows.tolist():
             if not record and rows.constant(row):
                 sigma[:, row] = thresholds[:, row] = power[:, row] = 0
             if not thresholds[:, row].any():
@@ -379,22 +411,49 @@ def denoise_chunks(rows: Rows, options: Options, level: int, limit: int, report:
     return Measured(sigma, thresholds, power if report else None)
 
 
-def _write(rows: Rows, job: Job, shrinkage: Shrinkage, chunk: Chunk, pyramid: Pyramid) -> bool:
-    """Write a denoised chunk; return whether all its samples were finite, as all contribute to an approximation."""
-    finite = rows.finite(rows.coefficients(pyramid)[0])
-    y = rows.rebuilt(chunk, pyramid, shrinkage.of_rows(chunk.rows), job)
-    rows.put(chunk, rows.finished(chunk, y, job.options))
-    return finite
+class _ChunkGroup:
+    """Chunks that share thresholds; the coefficients of a single chunk are kept.
 
+    ``numbers`` are the noise and the thresholds (bands, rows) of all rows, which get those of this group.
+    """
 
-def _all_written(rows: Rows, job: Job, group: Sequence[Chunk], write: Callable[[Chunk, Pyramid], bool]) -> bool:
-    """Make the last pass, which writes."""
+    def __init__(self, source: Rows, job: Job, chunks: Sequence[Chunk], numbers: tuple[Floats, Floats]) -> None:
+        self.source, self.job, self.options, self.chunks, self._numbers = source, job, job.options, chunks, numbers
+        if job.options.scope == "record":
+            self.rows = np.unique(np.concatenate([chunk.numbers for chunk in chunks]))
+        else:
+            self.rows = np.array(chunks[0].numbers)
 
-    def begin() -> tuple[Visit, Callable[[], bool]]:
-        finite: list[bool] = []
-        return lambda chunk, pyramid: finite.append(write(chunk, pyramid)), lambda: all(finite)
+    @property
+    def samples(self) -> int:
+        return self.job.samples * (len(self.rows) if self.options.scope == "record" else 1)
 
-    return all(rows.run(group, job, begin))
+    def begin(self) -> tuple[Floats | None, Pyramid | None]:
+        noise = self.source.find_noise(self.chunks, self.job) if self.options.noise.changing else None
+        single = len(self.chunks) == 1 and not self.source.elsewhere
+        return noise, self.source.decompose(self.chunks[0], self.job) if single else None
+
+    def statistics(self, kept: Pyramid | None) -> Statistics:
+        if kept is None:
+            return self.source.statistics(self.job, self.chunks)
+        counted = kept.with_approximation if self.options.shrinks_approximation else kept
+        return self.source.backend.statistics([counted], self.options.scope)
+
+    def write(self, kept: Pyramid | None, measured: Measured) -> bool:
+        sigma, thresholds = self._numbers
+        sigma[:, self.rows], thresholds[:, self.rows] = measured.sigma, measured.thresholds
+        shrinkage = Shrinkage(self.options.function(self.job.samples), thresholds, sigma)
+
+        def write(chunk: Chunk, pyramid: Pyramid) -> bool:
+            return self.source.write(chunk, pyramid, shrinkage.of_rows(chunk.rows), self.job)
+
+        def begin() -> tuple[Visit, Callable[[], bool]]:
+            finite: list[bool] = []
+            return lambda chunk, pyramid: finite.append(write(chunk, pyramid)), lambda: all(finite)
+
+        if kept is not None:
+            return write(self.chunks[0], kept)
+        return all(self.source.run(self.chunks, self.job, begin))
 
 
 @dataclass(frozen=True)
@@ -413,14 +472,15 @@ class Estimate:
     approximation: Floats | None = None
 
     @classmethod
-    def of(cls, measured: Measured, part: Segments, samples: Array, options: Options, level: int) -> Estimate:
+    def of(cls, measured: Measured, part: Segments, samples: Array | None, options: Options, level: int) -> Estimate:
         """Return the numbers of a group for some of its segments, which have ``level`` levels.
 
-        All are 0 for segments whose ``samples`` are all equal: their details are rounding errors.
+        All are 0 for segments whose ``samples``, if given, are all equal: their details are rounding errors.
         """
-        details, dead = len(options.transform.bands(level)), constant(samples) if samples.ndim == 2 else None
-        if dead is not None and not dead.any():
-            dead = None
+        details, dead = len(options.transform.bands(level)), None
+        if samples is not None and samples.ndim == 2:
+            dead = constant(samples)
+            dead = dead if dead.any() else None
 
         def columns(numbers: Floats) -> Floats:
             own = options.cut(numbers, level)
@@ -470,48 +530,57 @@ class Estimate:
         return own if self.approximation is None else np.concatenate([own, self.approximation[1:]])
 
 
-@dataclass(frozen=True)
+@dataclass
 class Outcome:
-    """Denoised samples with the options, the backend that ran, the number of levels and the estimates."""
+    """Denoised samples with the options, the backend that ran, the number of levels and the estimates.
+
+    ``found`` are the estimates, or noise and thresholds of rows without gaps or dead rows, from which the estimates are
+    made when they are first asked for: that takes longer than to denoise a small array.
+    """
 
     samples: Array
-    method: Options
+    options: Options
     backend: str
     level: int
-    estimates: list[Estimate]
+    found: list[Estimate] | Measured
+
+    @cached_property
+    def estimates(self) -> list[Estimate]:
+        """Noise and thresholds of segments of the samples; empty if nothing was transformed."""
+        found = self.found
+        if isinstance(found, list):
+            return found
+        rows = self.samples.reshape(-1, self.samples.shape[-1])
+        return [Estimate.of(found, chunks.whole(rows)[0], None, self.options, self.level)]
 
     def __repr__(self) -> str:
         size = f"{' x '.join(map(str, self.samples.shape))} {self.samples.dtype}"
-        return f"<Outcome {size}, {self.method.summary(self.level)}, backend {self.backend}>"
+        return f"<Outcome {size}, {self.options.summary(self.level)}, backend {self.backend}>"
 
 
 def denoise(
-    x: Array,
-    options: Options,
-    backend: Backend,
-    level: int,
-    report: bool = False,
-    out: Array | None = None,
-    samples_only: bool = False,
-) -> tuple[Array, list[Estimate]]:
+    x: Array, options: Options, backend: Backend, level: int, report: bool = False, out: Array | None = None
+) -> tuple[Array, list[Estimate] | Measured]:
     """Denoise traces (traces, samples) or sections (sections, rows, columns) in memory, between their gaps.
 
-    ``report`` measures the power of the details as well, one pass more for rules that do not need it; without it a
-    backend that denoises whole batches on a device, or with ``samples_only`` any such backend, returns no estimates.
-    ``out`` is memory of the shape and dtype of ``x``, and not overlapping it, for the result, which may be elsewhere
-    all the same.
+    Return the samples and the estimates, or noise and thresholds as for `Outcome`. ``report`` measures the power of the
+    details as well, one pass more for rules that do not need it; without it a backend that denoises whole batches on a
+    device returns no estimates. ``out`` is memory of the shape and dtype of ``x``, and not overlapping it, for the
+    result, which may be elsewhere all the same.
     """
     if options.ndim == 1 and options.scope == "record" and x.size:
         dead = constant(x, gaps=True)
         if dead.any():
             return _without_dead(x, dead, options, backend, level, report)
-    if level and x.size and options.plain and (backend.device or (samples_only and not options.blend)):
-        plain = replace(options, blend=0.0) if options.blend else options
-        whole = backend.denoise(x, plain, level, report, out)
+    if level and x.size and options.plain:
+        whole = backend.denoise(x, options.unblended, level, report, out)
         if whole is not None:
             y, measured = whole
-            found = [] if measured is None else [Estimate.of(measured, chunks.whole(x)[0], x, options, level)]
-            return options.blended(x, y), found
+            if options.blend:
+                y = options.blended(x, y)
+            if measured is None or not backend.device:
+                return y, measured or []
+            return y, [Estimate.of(measured, chunks.whole(x)[0], x, options, level)]
     least = LIGHT_BLOCK if _light(options) else BLOCK
     blocks = min(len(x), x.nbytes // least, BLOCKS)
     if blocks < 2 or options.scope == "record" or backend.device:
@@ -536,6 +605,7 @@ def _without_dead(
     """Denoise the live traces of a record alone; dead ones, which are unchanged, say nothing about the noise."""
     parts = chunks.whole(x) if math.isfinite(backend.peak(x)) else chunks.segments(x)
     done, found = denoise(x[~dead], options, backend, level, report)
+    assert isinstance(found, list)  # a whole call of a backend in host memory is for single traces
     y = x.copy()
     y[~dead] = done
     by_shape, estimates = {estimate.segments.shape: estimate for estimate in found}, []
@@ -584,7 +654,7 @@ def _by_steps(
     y: Array | None = None
     estimates = []
     for group in filter(None, groups):
-        for rows, estimate in _Group(x, group, options, backend, noise).denoised(report, begun, out):
+        for rows, estimate in _denoise_segments(x, group, options, backend, noise, report, begun, out):
             y = _placed(rows, estimate, x, y)
             estimates.append(estimate)
     done = x.copy() if y is None else options.blended(x, y)
@@ -614,105 +684,98 @@ def check_size(x: Array, peak: float, level: int, options: Options) -> None:
         raise ValueError(f"samples of {peak:.3g} overflow {x.dtype} in the transform; scale them down first")
 
 
-@dataclass
-class _Group:
-    """Segments with their levels that share thresholds: of one shape, or all of a record.
+def _denoise_segments(
+    x: Array,
+    parts: Sequence[tuple[Segments, int]],
+    options: Options,
+    backend: Backend,
+    noise: Floats | None,
+    report: bool,
+    begun: list[Pyramid],
+    out: Array | None,
+) -> list[tuple[Array, Estimate]]:
+    """Denoise segments, each with its number of levels, that share thresholds; return rows and estimate of each.
 
-    ``noise`` (bands, traces or 1) is that of a noise window.
+    ``noise`` (bands, traces or 1) is that of a noise window. ``begun`` holds the coefficients of the only part if they
+    are known, and is emptied. ``out`` may take the rows of a part of its shape. With cycle spinning, rows are the mean
+    over shifts, and estimates those without a shift.
     """
+    given = [part.of(x) for part, _ in parts]
+    rows, trends, done = [*given], list[Trend](), list[tuple[Array, Estimate]]()
+    if options.trend is not None:
+        trends = [of_rows(own, options.trend) for own in given]
+        rows = [trend.removed(own) for own, trend in zip(given, trends, strict=True)]
+    shifts = options.axis_shifts(max(depth for _, depth in parts))
+    for turn, shift in enumerate(shifts):
+        shifted = [tuple(along % (1 << depth) for along in shift) for _, depth in parts]
+        into = None if turn else out
+        group = _SegmentGroup(parts, given, rows, shifted, options, backend, noise, begun, into)
+        group.last = turn == len(shifts) - 1
+        if denoise_group(group, report and not turn) is None:
+            raise ValueError(SQUARES_OVERFLOW)
+        for (mean, _), (y, _) in zip(done, group.done, strict=False):
+            mean += (y - mean) / (turn + 1)
+        done = done or group.done
+    for (y, _), trend in zip(done, trends, strict=False):
+        trend.restore(y)
+    return done
 
-    x: Array
+
+@dataclass
+class _SegmentGroup:
+    """Segments in memory that share thresholds, shifted: of one shape, or all of a record."""
+
     parts: Sequence[tuple[Segments, int]]
+    given: list[Array]
+    rows: list[Array]
+    shifts: Sequence[tuple[int, ...]]
     options: Options
     backend: Backend
     noise: Floats | None
+    begun: list[Pyramid]
+    out: Array | None
+    last: bool = True
+    samples: int = 0
+    done: list[tuple[Array, Estimate]] = field(default_factory=list)
+    curves: list[NoiseCurves] | None = None
 
-    def denoised(self, report: bool, begun: list[Pyramid], out: Array | None) -> list[tuple[Array, Estimate]]:
-        """Return the denoised rows and the estimate of each part.
-
-        With cycle spinning, rows are the mean over shifts, and estimates those without a shift. ``begun`` holds the
-        coefficients of the only part if they are known, and is emptied. ``out`` may take the rows of a part of its
-        shape.
-        """
-        options, done = self.options, list[tuple[Array, Estimate]]()
-        rows = [part.of(self.x) for part, _ in self.parts]
-        given, trends = [*rows], None
-        if options.trend is not None:
-            trends = [of_rows(own, options.trend) for own in rows]
-            rows = [trend.removed(own) for own, trend in zip(rows, trends, strict=True)]
-        shapes, shifts = [own.shape for own in rows], options.axis_shifts(max(depth for _, depth in self.parts))
-        for turn, shift in enumerate(shifts):
-            own_shifts = [tuple(along % (1 << depth) for along in shift) for _, depth in self.parts]
-            pyramids = [
-                begun.pop()
-                if begun
-                else self.backend.decompose(_shifted(own, at, options.mode), options.analysis(depth))
-                for own, at, (_, depth) in zip(rows, own_shifts, self.parts, strict=True)
-            ]
-            known, curves = self._known_noise(pyramids, own_shifts)
-            statistics = self._statistics(pyramids, rows)
-            measured = measure(options, statistics, self._samples(pyramids), known, report and not turn)
-            if not np.isfinite(measured.thresholds).all():
-                raise ValueError(SQUARES_OVERFLOW)
-            del statistics  # and the coefficients that it has copied
-            if turn == len(shifts) - 1:
-                rows.clear()  # copies, where a trend was removed
-            for i, (pyramid, (part, depth)) in enumerate(zip(pyramids, self.parts, strict=True)):
-                estimate = Estimate.of(measured, part, given[i], options, depth)
-                shrinkage = estimate.shrinkage(options, pyramid.samples)
-                if curves is None:
-                    into = None if turn or out is None or out.shape != shapes[i] else out
-                    y = self.backend.reconstruct(pyramid, shrinkage, into)
-                else:
-                    pyramid = self.backend.shrunk(pyramid, shrinkage)
-                    curves[i].change(np.multiply, pyramid)
-                    y = self.backend.reconstruct(pyramid)
-                y = _back(y, own_shifts[i], options.mode)
-                if turn:
-                    done[i][0][:] += (y - done[i][0]) / (turn + 1)
-                else:
-                    done.append((y, estimate))
-        for (y, _), trend in zip(done, trends or [], strict=False):
-            trend.restore(y)
-        return done
-
-    def _samples(self, pyramids: Sequence[Pyramid]) -> int:
-        """Return the samples of a group that are not filled gaps."""
-        total = 0
-        for pyramid, (part, _) in zip(pyramids, self.parts, strict=True):
-            own = pyramid.samples if part.live is None else np.count_nonzero(part.live)
-            total += int(own) * (len(part.rows) if self.options.scope == "record" else 1)
-        return total
-
-    def _known_noise(
-        self, pyramids: Sequence[Pyramid], shifts: Sequence[tuple[int, ...]]
-    ) -> tuple[Floats | None, list[NoiseCurves] | None]:
-        """Return the noise (bands, groups) that is not estimated from all coefficients, and its curves if it changes.
-
-        Coefficients are divided by the curves, which are relative to the mean noise, in place.
-        """
-        options = self.options
+    def begin(self) -> tuple[Floats | None, list[Pyramid]]:
+        """Return the noise of a window, or that changes, and the coefficients."""
+        options, pyramids = self.options, list[Pyramid]()
+        for rows, shift, (part, depth) in zip(self.rows, self.shifts, self.parts, strict=True):
+            if self.begun:
+                pyramid = self.begun.pop()
+            else:
+                pyramid = self.backend.decompose(_shifted(rows, shift, options.mode), options.analysis(depth))
+            live = pyramid.samples if part.live is None else int(np.count_nonzero(part.live))
+            self.samples += live * (len(part.rows) if options.scope == "record" else 1)
+            pyramids.append(pyramid)
         if options.noise.changing:
-            found = [
-                of_pyramid(pyramid, options, (part.starts - shift).tolist())
-                for pyramid, (part, _), (shift,) in zip(pyramids, self.parts, shifts, strict=True)
-            ]
-            sigma = found[0].sigma
-            if options.scope == "record":
-                deepest = max(found, key=lambda curves: len(curves.counts))
-                sigma = pooled([curves.sigma for curves in found], len(deepest.counts), options)
-            relative = [
-                curves.over(options.cut(sigma, depth)) for curves, (_, depth) in zip(found, self.parts, strict=True)
-            ]
-            for curves, pyramid in zip(relative, pyramids, strict=True):
-                curves.change(np.divide, pyramid)
-            return sigma, relative
+            return self._changing_noise(pyramids), pyramids
         if self.noise is None:
-            return None, None
+            return None, pyramids
         own = self.noise[:, self.parts[0][0].rows if self.noise.shape[1] > 1 else [0]]
-        return options.cut(own, max(depth for _, depth in self.parts)), None
+        return options.cut(own, max(depth for _, depth in self.parts)), pyramids
 
-    def _statistics(self, pyramids: Sequence[Pyramid], rows: Sequence[Array]) -> Statistics:
+    def _changing_noise(self, pyramids: Sequence[Pyramid]) -> Floats:
+        """Return the mean noise (bands, groups), by whose curves the coefficients are divided in place."""
+        options = self.options
+        found = [
+            of_pyramid(pyramid, options, (part.starts - shift).tolist())
+            for pyramid, (part, _), (shift,) in zip(pyramids, self.parts, self.shifts, strict=True)
+        ]
+        sigma = found[0].sigma
+        if options.scope == "record":
+            deepest = max(found, key=lambda curves: len(curves.counts))
+            sigma = pooled([curves.sigma for curves in found], len(deepest.counts), options)
+        self.curves = [
+            curves.over(options.cut(sigma, depth)) for curves, (_, depth) in zip(found, self.parts, strict=True)
+        ]
+        for curves, pyramid in zip(self.curves, pyramids, strict=True):
+            curves.change(np.divide, pyramid)
+        return sigma
+
+    def statistics(self, pyramids: Sequence[Pyramid]) -> Statistics:
         """Return the statistics of the group; of a section with gaps, those of its live rows side by side.
 
         Interpolated rows have less noise than others, and add something other than noise to neighbouring coefficients.
@@ -724,7 +787,7 @@ class _Group:
             if part.live is not None:
                 there = part.live.any(axis=1)
                 analysis = options.transform.analysis(options.filters, mode, pyramids[i].level)
-                measured[i] = backend.decompose(np.ascontiguousarray(rows[i][:, there]), analysis)
+                measured[i] = backend.decompose(np.ascontiguousarray(self.rows[i][:, there]), analysis)
                 gappy[i] = None if part.live[there].all() else part.live[there]
         if options.shrinks_approximation:  # the approximation of fewer levels is no band of the others
             deepest = max(pyramid.level for pyramid in measured)
@@ -739,6 +802,19 @@ class _Group:
                 details = tuple(d[s >= min(LIVE_SHARE, s.max())] for d, s in zip(details, shares, strict=True))
             found.append([np.ravel(d) for d in details])
         return ReferenceStatistics([np.concatenate(bands)[None] for bands in zip(*found, strict=True)])
+
+    def write(self, pyramids: Sequence[Pyramid], measured: Measured) -> bool:
+        """Shrink and reconstruct each part into `done`."""
+        if self.last:
+            self.rows.clear()  # copies, where a trend was removed
+        for i, (pyramid, (part, depth)) in enumerate(zip(pyramids, self.parts, strict=True)):
+            estimate = Estimate.of(measured, part, self.given[i], self.options, depth)
+            shrinkage = estimate.shrinkage(self.options, pyramid.samples)
+            out = self.out if self.out is not None and self.out.shape == self.given[i].shape else None
+            change = None if self.curves is None else self.curves[i].change
+            y = rebuilt(self.backend, pyramid, shrinkage, change, out)
+            self.done.append((_back(y, self.shifts[i], self.options.mode), estimate))
+        return True
 
 
 def _shifted(x: Array, shifts: tuple[int, ...], mode: str) -> Array:

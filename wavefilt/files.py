@@ -1,8 +1,8 @@
 """Denoising files of any size within a memory limit: `denoise_file`, with the samples of `denoise` bit for bit.
 
 If traces (with scope "record" all of them) fit in the limit, batches of whole traces are denoised as in memory. A
-longer trace is denoised chunk by chunk (`wavefilt.engine`), in one or two passes for the statistics and one to write;
-with a device it is resident there. One thread reads ahead, another writes behind.
+longer trace is denoised chunk by chunk (`wavefilt.engine`), in one or two passes for the statistics and one to write.
+One thread reads ahead, another writes behind.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn, Unpack
+from typing import Unpack
 
 import numpy as np
 
 from wavefilt import arrays, engine, memory, threads
 from wavefilt.api import run
-from wavefilt.arrays import Array, DType, Floats, Mask
+from wavefilt.arrays import Array, Floats, Mask
 from wavefilt.backends.interface import Backend
-from wavefilt.chunks import Chunk, runs
+from wavefilt.chunks import Chunk
 from wavefilt.errors import SQUARES_OVERFLOW, NonFiniteSample
 from wavefilt.io.base import Layout
 from wavefilt.io.files import open_source, split
 from wavefilt.io.sources import Source, Target
-from wavefilt.memory import Chunks, DeviceResident, Plan, WholeTraces, in_bytes, spelled
+from wavefilt.memory import Plan, in_bytes
 from wavefilt.options import Keywords, Options
+from wavefilt.recording import streamed
 from wavefilt.statistics.mergeable import Interval, RowTally, State, Summation, Tally, around_median
 from wavefilt.trend import of_rows
 from wavefilt.wavelets.filters import WaveletLike
@@ -50,8 +50,6 @@ WINDOWS, WINDOW = 256, 8192
 """Number and length in samples of the windows that suggest where the medians are."""
 SHARE = 64
 """Those windows are at most one part in `SHARE` of the samples."""
-Found = list[tuple[Floats, Floats]]
-"""Noise and thresholds (levels, traces) of batches of traces."""
 
 
 @dataclass
@@ -60,12 +58,13 @@ class Report:
 
     ``sigma`` and ``thresholds`` are medians over the ``noisy_traces``, whose noise or thresholds are not all 0, finest
     level first; empty if not measured. Their ``_range`` is from the 10th to the 90th percentile.
-    ``residual_energy`` is Σ (x - y)² / Σ x² outside gaps; ``passes`` the number of times that the samples were read.
+    ``residual_energy`` is the energy of the residual over that of the samples, both about the mean of each trace;
+    ``passes`` is the number of times that the samples were read.
     """
 
     shape: tuple[int, int]
     format: str
-    method: Options
+    options: Options
     backend: str
     level: int
     noisy_traces: int
@@ -106,15 +105,15 @@ def denoise_file(
         The result in the same format, shape and order. It appears when it is complete, and not after an error.
     wavelet, options
         As in `wavefilt.denoise` (level, mode, rule, shrink, sigma, scope, keep, transform, spins, detrend, blend).
-        The samples are bit-identical to its result with the same backend.
+        The samples are bit-identical to its result with the same backend. Without ``sigma``, a noise window that the
+        headers declare is used, as by `wavefilt.Recording.denoise`.
     max_memory : str or int
         Limit for samples, coefficients and buffers, such as ``"500MB"`` or ``"1GiB"``, in addition to the memory of
         Python and its libraries.
     overwrite : bool
         Whether an existing ``target`` is replaced.
     backend : str or Backend
-        As in `wavefilt.denoise`. With "cuda", traces that do not fit are transferred in blocks to device memory,
-        which must hold them and is not part of ``max_memory``; "auto" uses the CPU for them.
+        As in `wavefilt.denoise`. With "cuda", whole traces must fit; "auto" uses the CPU for longer ones.
     progress : callable, optional
         Called with the number of bytes processed and their total.
     format, component, axis
@@ -132,21 +131,22 @@ def denoise_file(
     """
     if {"axes", "two_dimensional"} & options.keys():
         raise ValueError("sections are denoised in memory: wavefilt.read(path).denoise(two_dimensional=True)")
-    method, limit = Options.of(wavelet, options), in_bytes(max_memory)
+    given, limit = Options.of(wavelet, options), in_bytes(max_memory)
     if not isinstance(source, (str, os.PathLike)):
-        return stream(source, Path(target), method, limit, backend, overwrite, progress)
+        return stream(source, Path(target), given, limit, backend, overwrite, progress)
     file, _ = split(source)
     if os.path.exists(target) and os.path.exists(file) and os.path.samefile(file, target):
         raise ValueError(f"{os.fspath(target)} is the input; choose another output")
     layout = Layout(dtype=dtype, endian=endian, ns=ns, component=component, axis=axis)
     with closing(open_source(source, layout, format)) as opened:
-        return stream(opened, Path(target), method, limit, backend, overwrite, progress)
+        given = given if "sigma" in options else streamed(opened, given, None)
+        return stream(opened, Path(target), given, limit, backend, overwrite, progress)
 
 
 def stream(
     source: Source,
     target: Path,
-    method: Options,
+    options: Options,
     limit: int,
     backend: str | Backend,
     overwrite: bool = False,
@@ -155,149 +155,153 @@ def stream(
     """Denoise an open source as `denoise_file` does."""
     start = time.perf_counter()
     dtype = arrays.compute_dtype(source.dtype)
-    plan = memory.plan(source.shape, dtype, method, limit, backend, source.neighbours, source.overhead)
-    work = _Work(source, method, plan, progress)
+    plan = memory.plan(source.shape, dtype, options, limit, backend, source.neighbours, source.overhead)
     with source.create(target, overwrite=overwrite) as out:
         with ThreadPoolExecutor(1, "wavefilt-read") as reading, ThreadPoolExecutor(1, "wavefilt-write") as writing:
-            ahead = Ahead(source, reading, [_buffer(plan, dtype) for _ in range(2)], work.read)
-            behind = Behind(out, writing)
-            work.run(plan, ahead, behind)
-            behind.finish()
+            work = FileRows(source, Behind(out, writing), reading, options, plan, progress)
+            if plan.together:
+                work.denoise_whole_traces()
+            else:
+                work.denoise_chunks()
+            work.behind.finish()
         source.check_unchanged()
-    seconds = time.perf_counter() - start
-    (sigma, sigma_range), (thresholds, thresholds_range) = map(engine.spread, work.found())
-    passes, removed = work.taken / math.prod(source.shape), work.energy.removed
-    what = source.shape, source.format, method, plan.backend.name, plan.level
-    found = work.noisy, sigma, thresholds, sigma_range, thresholds_range
-    return Report(*what, *found, removed, passes, seconds)
+    (sigma, sigma_range), (thresholds, thresholds_range) = map(engine.spread, work.measured())
+    return Report(
+        shape=source.shape,
+        format=source.format,
+        options=options,
+        backend=plan.backend.name,
+        level=plan.level,
+        noisy_traces=work.noisy,
+        sigma=sigma,
+        thresholds=thresholds,
+        sigma_range=sigma_range,
+        thresholds_range=thresholds_range,
+        residual_energy=work.energy.share,
+        passes=work.samples_read / math.prod(source.shape),
+        seconds=time.perf_counter() - start,
+    )
 
 
-def _buffer(plan: Plan, dtype: DType) -> Array:
-    """Return memory for the largest part."""
-    if isinstance(plan, DeviceResident):
-        return plan.device.host_buffer(plan.buffer, dtype)
-    return np.empty(plan.buffer, dtype)
+class FileRows(engine.Rows):
+    """Rows in a file, which are read ahead, and the file for the result, which is written behind."""
 
+    def __init__(
+        self,
+        source: Source,
+        behind: Behind,
+        reading: ThreadPoolExecutor,
+        options: Options,
+        plan: Plan,
+        progress: Progress | None,
+    ) -> None:
+        super().__init__(np.empty((0, 0), arrays.compute_dtype(source.dtype)), np.empty((0, 0)), plan.backend)
+        self.source, self.options, self.plan, self.shape = source, options, plan, source.shape
+        buffers = [np.empty(plan.buffer, self.x.dtype) for _ in range(2)]
+        self.ahead, self.behind = Ahead(source, reading, buffers, self._read), behind
+        self.energy, self._progress = Energy(plan.backend.summation), progress
+        self.noisy = self.samples_read = self._done = 0
+        self._measured: list[tuple[Floats, Floats]] = []  # noise and thresholds (levels, traces) of batches of traces
+        self._seen: set[tuple[int, int]] = set()
+        self._taken = self.x
 
-@dataclass
-class _Work:
-    """The state of one run: progress, energies, noise and thresholds."""
-
-    source: Source
-    method: Options
-    plan: Plan
-    progress: Progress | None
-    energy: Energy = field(init=False)
-    done: int = 0
-    taken: int = 0
-    noisy: int = 0
-    _found: Found = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.energy = Energy(self.plan.backend.summation)
-
-    def read(self, samples: int) -> None:
+    def _read(self, samples: int) -> None:
         """Count samples that were read."""
-        self.taken += samples
+        self.samples_read += samples
         self.passed(samples)
 
     def passed(self, samples: int) -> None:
         """Report progress by this number of samples."""
-        self.done += samples * self.source.dtype.itemsize
-        if self.progress is not None:
-            size = math.prod(self.source.shape) * self.source.dtype.itemsize
-            self.progress(self.done, size * max(self.plan.passes, math.ceil(self.done / size)))
+        self._done += samples * self.source.dtype.itemsize
+        if self._progress is not None:
+            size = math.prod(self.shape) * self.source.dtype.itemsize
+            self._progress(self._done, size * max(self.plan.passes, math.ceil(self._done / size)))
 
-    def run(self, plan: Plan, ahead: Ahead, behind: Behind) -> None:
-        """Denoise all of the file as planned."""
-        if isinstance(plan, WholeTraces):
-            self._whole_traces(plan, ahead, behind)
-        elif isinstance(plan, Chunks):
-            self._chunks(plan, ahead, behind)
-        elif isinstance(plan, DeviceResident):
-            shape = self.source.shape
-            self._found += _denoise_resident(shape, plan, self.method, ahead, behind, self.energy, self.passed)
-
-    def _whole_traces(self, plan: WholeTraces, ahead: Ahead, behind: Behind) -> None:
+    def denoise_whole_traces(self) -> None:
         """Denoise batches of whole traces."""
-        rows, samples = self.source.shape
-        each, step = plan.together, -(-rows // REPORTED)
+        rows, samples = self.shape
+        each, step = self.plan.together, -(-rows // REPORTED)
         batches = [slice(a, min(a + each, rows)) for a in range(0, rows, each)]
-        ahead.expect([[(batch, 0, samples)] for batch in batches])
+        self.ahead.expect([[(batch, 0, samples)] for batch in batches])
         for batch in batches:
-            x = ahead.take([(batch, 0, samples)])
+            x = self.ahead.take([(batch, 0, samples)])
             try:
-                outcome = run(x, self.method, plan.backend)
+                outcome = run(x, self.options, self.plan.backend)
             except NonFiniteSample as error:
                 hint = "; replace it, or set it to NaN to have it treated as a gap"
                 raise NonFiniteSample(error.trace + batch.start, error.sample, hint) from error
             self.energy.add(x, outcome.samples)
-            behind.put(batch, 0, outcome.samples)
+            self.behind.put(batch, 0, outcome.samples)
             noisy = np.zeros(len(x), bool)
             for e in outcome.estimates:
                 np.logical_or.at(noisy, e.segments.rows, _noisy(e.sigma, e.thresholds))
-                self._found.append((e.sigma[:, ::step], e.thresholds[:, ::step]))
+                self._measured.append((e.sigma[:, ::step], e.thresholds[:, ::step]))
             self.noisy += int(np.count_nonzero(noisy))
 
-    def _chunks(self, plan: Chunks, ahead: Ahead, behind: Behind) -> None:
+    def denoise_chunks(self) -> None:
         """Denoise traces, or a record, that do not fit."""
-        rows = FileRows(self.source, plan, self.method, ahead, behind, self.energy)
-        if plan.level == 0:
-            for row in range(self.source.shape[0]):
-                rows.leave(row, written=False)
+        level = self.plan.level
+        if level == 0:
+            for row in range(self.shape[0]):
+                self.leave(row, written=False)
             return
-        measured = engine.denoise_chunks(rows, self.method, plan.level, plan.chunk)
+        measured = engine.denoise_chunks(self, self.options, level, self.plan.chunk)
         if measured is None:
             raise ValueError(SQUARES_OVERFLOW)
-        details = len(self.method.transform.bands(plan.level))  # without the approximation
-        self._found.append((measured.sigma[:details], measured.thresholds[:details]))
+        details = len(self.options.transform.bands(level))  # without the approximation
+        self._measured.append((measured.sigma[:details], measured.thresholds[:details]))
 
-    def found(self) -> tuple[list[Floats], list[Floats]]:
+    def copied(self, parts: Sequence[Piece]) -> Iterator[tuple[Piece, Array]]:
+        """Yield parts with their samples, and write them unchanged."""
+        self.ahead.expect([[part] for part in parts])
+        for part in parts:
+            x = self.ahead.take([part])
+            yield part, x
+            self.behind.put(part[0], part[1], x)
+            self.behind.finish()  # before the buffer is read into again
+
+    def check(self, x: Array, pieces: Sequence[Piece], peak: float) -> None:
+        """Raise ValueError if samples of these pieces, side by side, are not finite or overflow in the transform."""
+        if math.isfinite(peak):
+            return engine.check_size(x, peak, self.plan.level, self.options)
+        row, column = np.argwhere(~np.isfinite(x))[0].tolist()
+        infinite, trace = np.isinf(x[row, column]), pieces[0][0].start + row
+        for _, first, last in pieces:
+            if column < last - first:
+                break
+            column -= last - first
+        if infinite:
+            raise NonFiniteSample(trace, first + column, "; replace it")
+        hint = (
+            ": the segments between gaps are denoised in memory; raise the limit to "
+            f"`max_memory={self.plan.whole_memory!r}`, or fill the gaps"
+        )
+        raise NonFiniteSample(trace, first + column, hint, "NaN")
+
+    def measured(self) -> tuple[list[Floats], list[Floats]]:
         """Return noise and thresholds of each level, of all traces with noise that have this level."""
-        noisy = [_noisy(*found) for found in self._found]
-        if not isinstance(self.plan, WholeTraces):
+        found, divided = self._measured, not self.plan.together
+        noisy = [_noisy(*batch) for batch in found]
+        if divided:
             self.noisy = sum(int(np.count_nonzero(live)) for live in noisy)
         if any(map(np.any, noisy)):
-            self._found = [(s[:, live], t[:, live]) for (s, t), live in zip(self._found, noisy, strict=True)]
-        if self.method.rule.values and not isinstance(self.plan, WholeTraces):
-            self._found = [(sigma[:0], thresholds) for sigma, thresholds in self._found]
-        sigmas, thresholds = ([found[i] for found in self._found] for i in range(2))
-        return _by_level(sigmas), _by_level(thresholds)
-
-
-def _noisy(sigma: Floats, thresholds: Floats) -> Mask:
-    """Return which traces have noise; where it was not measured, which have a threshold above 0."""
-    return np.asarray((sigma if sigma.any() else thresholds).any(axis=0))
-
-
-def _by_level(found: list[Floats]) -> list[Floats]:
-    depth = max(map(len, found), default=0)
-    return [np.concatenate([levels[i] for levels in found if len(levels) > i]) for i in range(depth)]
-
-
-class FileRows(engine.Rows):
-    """Rows in a file, and the file for the result."""
-
-    def __init__(self, source: Source, plan: Chunks, method: Options, ahead: Ahead, behind: Behind, energy: Energy):
-        super().__init__(np.empty((0, 0), ahead.dtype), np.empty((0, 0)), plan.backend)
-        self.shape = source.shape
-        self._source, self._plan, self._method = source, plan, method
-        self._ahead, self._behind, self._energy = ahead, behind, energy
-        self._seen: set[tuple[int, int]] = set()
-        self._taken = self.x
+            found = [(s[:, live], t[:, live]) for (s, t), live in zip(found, noisy, strict=True)]
+        if self.options.rule.values and divided:
+            found = [(sigma[:0], thresholds) for sigma, thresholds in found]
+        return _by_level([sigma for sigma, _ in found]), _by_level([thresholds for _, thresholds in found])
 
     def run(self, group: Sequence[Chunk], job: engine.Job, begin: engine.Begin[engine.Result]) -> list[engine.Result]:
-        self._ahead.expect([_pieces(chunk) for chunk in group])
+        self.ahead.expect([_pieces(chunk) for chunk in group])
         return super().run(group, job, begin)
 
     def take(self, chunk: Chunk) -> Array:
         if self._taken.shape[1] != chunk.length:
             self.backend.release()  # memory for chunks of another length
-        self._taken = self._ahead.take(_pieces(chunk))
+        self._taken = self.ahead.take(_pieces(chunk))
         place = chunk.rows.start, chunk.parts[0].start
         if place not in self._seen:
             self._seen.add(place)
-            check(self._taken, _pieces(chunk), self.backend.peak(self._taken), self._plan, self._method)
+            self.check(self._taken, _pieces(chunk), self.backend.peak(self._taken))
         return self._taken
 
     def taken(self, chunk: Chunk) -> Array:
@@ -305,27 +309,27 @@ class FileRows(engine.Rows):
 
     def put(self, chunk: Chunk, y: Array) -> None:
         for own, place in chunk.kept():
-            self._energy.add(self._taken[:, own], y[:, own])
-            self._behind.put(chunk.rows, place.start, y[:, own])
+            self.energy.add(self._taken[:, own], y[:, own], chunk.rows.start)
+            self.behind.put(chunk.rows, place.start, y[:, own])
 
     def read(self, row: int, first: int, last: int) -> Array:
-        return self._ahead.read(row, first, last)
+        return self.ahead.read(row, first, last)
 
     def leave(self, row: int, written: bool) -> None:
-        own = pieces(range(row, row + 1), self.shape[1], self._ahead.size)
-        for (_, first, _), x in copied(own, self._ahead, self._behind):
+        own = pieces(range(row, row + 1), self.shape[1], self.ahead.size)
+        for (_, first, _), x in self.copied(own):
             infinite = np.flatnonzero(np.isinf(x[0]))
             if infinite.size:
                 raise NonFiniteSample(row, first + infinite[0], "; replace it")
             if not written:
-                self._energy.add(x, x)
+                self.energy.add(x, x, row)
 
     def tally(self, state: State) -> Tally:
         return RowTally(state, self.backend.summation)
 
     @property
     def bins(self) -> int:
-        return self._plan.bins
+        return self.plan.bins
 
     @property
     def whole(self) -> int:
@@ -354,102 +358,26 @@ class FileRows(engine.Rows):
         return [np.concatenate(parts) for parts in zip(*found, strict=True)]
 
 
+def _noisy(sigma: Floats, thresholds: Floats) -> Mask:
+    """Return which traces have noise; where it was not measured, which have a threshold above 0."""
+    return np.asarray((sigma if sigma.any() else thresholds).any(axis=0))
+
+
+def _by_level(found: list[Floats]) -> list[Floats]:
+    depth = max(map(len, found), default=0)
+    return [np.concatenate([levels[i] for levels in found if len(levels) > i]) for i in range(depth)]
+
+
 def _pieces(chunk: Chunk) -> list[Piece]:
     return [(chunk.rows, part.first, part.last) for part in chunk.parts]
 
 
-def check(x: Array, pieces: Sequence[Piece], peak: float, plan: Plan, method: Options) -> None:
-    """Raise ValueError if samples of these pieces, side by side, are not finite or overflow in the transform."""
-    if math.isfinite(peak):
-        return engine.check_size(x, peak, plan.level, method)
-    row, column = np.argwhere(~np.isfinite(x))[0].tolist()
-    value, trace = x[row, column], pieces[0][0].start + row
-    for _, first, last in pieces:
-        if column < last - first:
-            break
-        column -= last - first
-    if np.isinf(value):
-        raise NonFiniteSample(trace, first + column, "; replace it")
-    hint = (
-        ": the segments between gaps are denoised in memory; raise the limit to "
-        f"`max_memory={plan.whole_memory!r}`, or fill the gaps"
-    )
-    raise NonFiniteSample(trace, first + column, hint, "NaN")
-
-
-def _denoise_resident(
-    shape: tuple[int, int],
-    plan: DeviceResident,
-    method: Options,
-    ahead: Ahead,
-    behind: Behind,
-    energy: Energy,
-    fetched: Callable[[int], None],
-) -> Found:
-    """Denoise traces, or a record, in device memory; return noise and thresholds.
-
-    Dead traces of a record are copied. ``fetched`` is called with the number of samples that came back. Raises
-    ValueError for a sample that is not finite, and if the device has too little memory.
-    """
-    rows, samples = shape
-    pooled = method.scope == "record"
-    dead = np.array([pooled and engine.constant_row(partial(ahead.read, row), samples) for row in range(rows)], bool)
-    groups = [runs(~dead)] if pooled else [[range(row, row + 1)] for row in range(rows)]
-    batches = [[piece for run in group for piece in pieces(run, samples, plan.buffer)] for group in groups if group]
-    each = int(np.count_nonzero(~dead)) if pooled else 1
-    ahead.expect([[piece] for batch in batches for piece in batch])
-    device = plan.device
-    x, *ys = (device.host_buffer(plan.buffer, ahead.dtype) for _ in range(3))
-    found: Found = []
-    try:
-        resident = device.resident((each, samples), ahead.dtype) if each else None
-        for batch in batches:
-            for place, piece in _placed(batch):
-                device.send(ahead.take([piece]), resident, place)
-            done = device.denoise(resident, method, plan.level, True)
-            if done is None:
-                _explain(batch, plan, method, ahead)
-            y, measured = done
-            assert measured is not None
-            for place, piece in _placed(batch):
-                size = (piece[0].stop - piece[0].start, piece[2] - piece[1])
-                before, after = (buffer[: size[0] * size[1]].reshape(size) for buffer in (x, ys[0]))
-                device.fetch(resident, place, before)
-                device.fetch(y, place, after)
-                energy.add(before, after)
-                behind.put(piece[0], piece[1], after)
-                ys.reverse()  # the values of the other are written by now
-                fetched(before.size)
-            found.append((measured.sigma, measured.thresholds))
-    except MemoryError as error:
-        raise ValueError(
-            f"{spelled(each * samples * ahead.dtype.itemsize)} of samples and their coefficients do not fit in the "
-            f"memory of `backend={device.name!r}`: choose another backend ({error})"
-        ) from error
-    for _, same in copied(
-        [piece for rows in runs(dead) for piece in pieces(rows, samples, plan.buffer)], ahead, behind
-    ):
-        energy.add(same, same)
-        fetched(same.size)
-    if dead.all():
-        found.append((np.zeros((plan.level, rows)), np.zeros((plan.level, rows))))
-    return found
-
-
-def _placed(batch: list[Piece]) -> Iterator[tuple[int, Piece]]:
-    """Yield pieces with the place of their first sample on the device, side by side."""
-    place = 0
-    for piece in batch:
-        yield place, piece
-        place += (piece[0].stop - piece[0].start) * (piece[2] - piece[1])
-
-
-def _explain(batch: list[Piece], plan: DeviceResident, method: Options, ahead: Ahead) -> NoReturn:
-    """Raise ValueError for samples that are not finite, or that overflowed on the device."""
-    for piece in batch:
-        x = ahead.take([piece])
-        check(x, [piece], float(np.max(np.abs(x))), plan, method)
-    raise ValueError(SQUARES_OVERFLOW)
+def pieces(rows: range, samples: int, size: int) -> list[Piece]:
+    """Divide rows into pieces of at most ``size`` samples: some whole rows each, or parts of one."""
+    if samples <= size:
+        together = size // samples
+        return [(slice(a, min(a + together, rows.stop)), 0, samples) for a in rows[::together]]
+    return [(slice(row, row + 1), a, min(a + size, samples)) for row in rows for a in range(0, samples, size)]
 
 
 class Ahead:
@@ -525,42 +453,27 @@ class Behind:
             last.result()
 
 
-def pieces(rows: range, samples: int, size: int) -> list[Piece]:
-    """Divide rows into pieces of at most ``size`` samples: some whole rows each, or parts of one."""
-    if samples <= size:
-        together = size // samples
-        return [(slice(a, min(a + together, rows.stop)), 0, samples) for a in rows[::together]]
-    return [(slice(row, row + 1), a, min(a + size, samples)) for row in rows for a in range(0, samples, size)]
-
-
-def copied(parts: Sequence[Piece], ahead: Ahead, behind: Behind) -> Iterator[tuple[Piece, Array]]:
-    """Yield parts with their samples, and write them unchanged."""
-    ahead.expect([[part] for part in parts])
-    for part in parts:
-        x = ahead.take([part])
-        yield part, x
-        behind.put(part[0], part[1], x)
-        behind.finish()  # before the buffer is read into again
-
-
 class Energy:
-    """The energy of the residual as a share of that of the samples, Σ |x - y|² / Σ |x|², outside gaps."""
+    """The energy of the residual as a share of that of the samples, both about the mean of each trace, outside gaps."""
 
     def __init__(self, summation: Summation) -> None:
         self._scale, self._of = 0.0, summation.energies
         self._sums = np.zeros(2)
+        self._parts: dict[int, Array] = {}
 
     @property
-    def removed(self) -> float:
-        return float(self._sums[0] / self._sums[1]) if self._sums[1] > 0 else 0.0
+    def share(self) -> float:
+        residual, samples = self._sums - sum(map(_of_means, self._parts.values()), np.zeros(2))
+        return max(float(residual / samples), 0.0) if samples > 0 else 0.0
 
-    def add(self, x: Array, y: Array) -> None:
-        """Add samples and denoised samples of one shape."""
+    def add(self, x: Array, y: Array, first: int | None = None) -> None:
+        """Add samples and denoised samples of one shape: whole traces, or parts of the traces from ``first``."""
         if not self._scale:
             peak = float(np.nanmax(np.abs(x[:1, :BLOCK]), initial=0))
             self._scale = 1 / peak if np.isfinite(peak) and peak > TINIEST else 1.0  # squares of any samples then fit
         blocks = [(row, a) for row in range(len(x)) for a in range(0, x.shape[1], BLOCK)]
-        sums = np.zeros((len(blocks), 2))
+        sums, wide = np.zeros((len(blocks), 2)), np.result_type(x, np.float64)
+        totals = np.zeros((len(blocks), 3), wide)  # of the samples and denoised samples, and their number
 
         def work(begin: int, end: int) -> None:
             for i in range(begin, end):
@@ -569,7 +482,20 @@ class Energy:
                 sums[i] = self._of(before, after, self._scale)
                 if np.isnan(sums[i, 1]):
                     known = ~np.isnan(before)
-                    sums[i] = self._of(before[known], after[known], self._scale)
+                    before, after = before[known], after[known]
+                    sums[i] = self._of(before, after, self._scale)
+                totals[i] = before.sum(dtype=wide) * self._scale, after.sum(dtype=wide) * self._scale, before.size
 
         threads.parallel(work, len(blocks), max(BLOCK // x.shape[1], 1))
         self._sums += sums.sum(axis=0)
+        for row, total in enumerate(totals.reshape(len(x), -1, 3).sum(axis=1)):
+            if first is None:
+                self._sums -= _of_means(total)
+            else:
+                self._parts[first + row] = self._parts.get(first + row, 0) + total
+
+
+def _of_means(totals: Array) -> Floats:
+    """Return the energies of the means of residual and samples, by the sums of samples and denoised ones of a trace."""
+    before, after, count = totals
+    return np.asarray(np.abs(np.array([before - after, before])) ** 2 / max(count.real, 1))

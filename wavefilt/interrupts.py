@@ -9,15 +9,13 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, NoReturn
 
 STOPPING = [signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if name in signal.Signals.__members__]
 """Signals that end the command."""
-
-Handler = Callable[[int, FrameType | None], Any]
 
 
 def leave(signum: int, frame: FrameType | None = None) -> NoReturn:
@@ -27,62 +25,54 @@ def leave(signum: int, frame: FrameType | None = None) -> NoReturn:
     os._exit(128 + signum)
 
 
-def obey(handler: Handler) -> dict[signal.Signals, Any]:
-    """Set the handler of all `STOPPING` signals that the parent does not ignore, as nohup does; return the old ones."""
+def obey(handler: Callable[[int, FrameType | None], Any]) -> dict[signal.Signals, Any]:
+    """Set the handler of all `STOPPING` signals that the parent does not ignore, as nohup does; return the old ones.
+
+    Signal handlers run in the main thread only; in another thread nothing is done.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return {}
     obeyed = [signum for signum in STOPPING if signal.getsignal(signum) is not signal.SIG_IGN]
     return {signum: signal.signal(signum, handler) for signum in obeyed}
 
 
 @contextmanager
-def raised() -> Iterator[list[int]]:
+def caught(*, deferred: bool = False) -> Iterator[list[int]]:
     """Context manager: a first signal raises KeyboardInterrupt or SystemExit, a second one ends the process at once.
 
-    Yields a list that holds the signal once it has arrived.
+    Yields a list that holds the signal once it has arrived. With ``deferred``, it is raised at the end of the block:
+    for code of other libraries that an exception between any two instructions would leave with a lock taken.
     """
     arrived: list[int] = []
 
-    def stop(signum: int, frame: FrameType | None) -> NoReturn:
+    def stop(signum: int, frame: FrameType | None) -> None:
         if arrived:
             leave(signum)
         arrived.append(signum)
-        if signum == signal.SIGINT:
-            raise KeyboardInterrupt
-        sys.exit(128 + signum)
+        if not deferred:
+            raise KeyboardInterrupt if signum == signal.SIGINT else SystemExit(128 + signum)
 
-    before = obey(stop) if threading.current_thread() is threading.main_thread() else {}
+    before = obey(stop)
     try:
         yield arrived
     finally:
         for signum, handler in before.items():
             signal.signal(signum, handler)
+        if deferred and arrived:
+            signal.raise_signal(arrived[0])
 
 
 @contextmanager
-def deferred() -> Iterator[None]:
-    """Context manager: delay a first signal to the end of the block; a second one is handled immediately.
-
-    For code of other libraries that an exception between any two instructions would leave with a lock taken.
-    """
-    if threading.current_thread() is not threading.main_thread():  # signal handlers run in the main thread only
+def blocked(signals: Iterable[int] = STOPPING) -> Iterator[None]:
+    """Context manager: processes that are started here never get these signals; this one gets them afterwards."""
+    if sys.platform == "win32":
         yield
         return
-    arrived: list[int] = []
-    handlers: dict[int, Handler] = {}
+    from multiprocessing import resource_tracker
 
-    def keep(signum: int, frame: FrameType | None) -> None:
-        arrived.append(signum)
-        if len(arrived) > 1:
-            handlers[signum](signum, frame)
-
-    for signum in STOPPING:
-        handler = signal.getsignal(signum)
-        if callable(handler):
-            handlers[signum] = handler
-            signal.signal(signum, keep)
+    resource_tracker.ensure_running()  # it would unblock some signals if it started inside
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     try:
         yield
     finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
-        for number in arrived:
-            handlers[number](number, None)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,7 +1,7 @@
 """Memory limits: which parts of a file fit, planned before anything is read.
 
-A `Plan` follows from the shape of the file, the options and the limit. How many bytes each byte of samples takes is a
-property of the backend (`Backend.whole_bytes_factor`, `Backend.chunk_bytes_factor`).
+A plan follows from the shape of the file, the options and the limit. The bytes needed for each byte of samples are a
+property of the backend (`Backend.whole_bytes_factor`, `Backend.chunk_bytes_factor`) and of the options (`_extra`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from wavefilt import backends
 from wavefilt.arrays import DType
-from wavefilt.backends.interface import WHOLE_BYTES_FACTOR, Backend, DeviceBackend, on_device
+from wavefilt.backends.interface import WHOLE_BYTES_FACTOR, Backend
 from wavefilt.chunks import cut
 from wavefilt.noise_curves import half_windows
 from wavefilt.options import Options
@@ -51,10 +51,6 @@ FDR_PASSES = 20
 """Passes that rule fdr probably needs to count details above its thresholds."""
 FIXED = 14 << 20
 """Bytes that do not depend on the size of a chunk: conversions, blocks of details, lists."""
-RESIDENT = 5.5
-"""Bytes per byte of samples that are sent to a device: two buffers ahead, one for sent samples, two for results."""
-PIECE = 64 << 20
-"""Bytes of samples per transfer to a device; larger transfers are no faster."""
 SORTED = 10.0
 """Additional bytes per byte of samples for rules that sort details or count them in histograms."""
 LEAST = 1 << 20
@@ -69,6 +65,8 @@ class Plan:
 
     ``buffer`` is the largest part in samples, ``passes`` the expected number of times that all samples are read,
     ``whole_memory`` the limit with which traces (or the record) stay whole.
+    ``together`` is the number of traces that are whole in memory at a time. If that is 0, traces are divided into
+    chunks of ``chunk`` bytes, and medians are searched with tables of ``bins`` bins.
     """
 
     backend: Backend
@@ -76,34 +74,15 @@ class Plan:
     buffer: int
     passes: int
     whole_memory: str
-
-
-@dataclass(frozen=True)
-class WholeTraces(Plan):
-    """Traces stay whole, ``together`` of them at a time."""
-
-    together: int
-
-
-@dataclass(frozen=True)
-class Chunks(Plan):
-    """Traces are divided into chunks of ``chunk`` bytes; medians are searched with tables of ``bins`` bins."""
-
-    chunk: int
-    bins: int
-
-
-@dataclass(frozen=True)
-class DeviceResident(Plan):
-    """Traces are whole in device memory only, and are sent there buffer by buffer."""
-
-    device: DeviceBackend
+    together: int = 0
+    chunk: int = 0
+    bins: int = 0
 
 
 def plan(
     shape: tuple[int, int],
     dtype: DType,
-    method: Options,
+    options: Options,
     limit: int,
     backend: str | Backend,
     neighbours: int = 1,
@@ -114,132 +93,48 @@ def plan(
     Raises ValueError if the limit is too small, with the minimum; for options that need whole traces that do not fit;
     and if chunks of the file would be read too often.
     """
-    level = method.level_for(shape[1])
-    analysis = method.analysis(level)
-    chosen = backends.choose(backend, dtype.name, shape, analysis, True, method.on_host)
-    factor = chosen.whole_bytes_factor + _extra(method, level)
-    budget = _Budget(shape, dtype, method, level, limit, FIXED + overhead, neighbours, factor)
-    if budget.whole <= limit:
-        return budget.whole_traces(chosen)
+    (rows, samples), item = shape, dtype.itemsize
+    level = options.level_for(samples)
+    analysis = options.analysis(level)
+    chosen = backends.choose(backend, dtype.name, shape, analysis, True, options.on_host)
+    record = options.scope == "record"
+    unit = samples * item * (rows if record else 1)  # bytes that share thresholds
+    fixed = FIXED + overhead
+    factor = chosen.whole_bytes_factor + _extra(options, level, whole=True)
+    whole = fixed + int(factor * unit)
+
+    def check_neighbours(together: int) -> None:
+        """Raise ValueError if, with this many traces at a time, chunks of the file would be read too often."""
+        if neighbours > REREAD * together:
+            enough = whole if record else fixed + int(factor * unit * -(-neighbours // REREAD))
+            raise ValueError(
+                f"{neighbours} neighbouring traces lie in the same chunks of the file, of which this limit allows "
+                f"{together} at a time: raise it to `max_memory={spelled(enough)!r}`, or rechunk the array to fewer "
+                "traces per chunk"
+            )
+
+    if whole <= limit:
+        together = rows if record else min(int((limit - fixed) / factor / unit), rows)
+        check_neighbours(together)
+        if neighbours < together < rows:
+            together -= together % neighbours
+        return Plan(chosen, level, together * samples, 1, spelled(whole), together)
     if isinstance(backend, str) and backend == "auto" and chosen.chunk_bytes_factor is None:
         chosen = backends.choose("auto", dtype.name, shape, analysis)
-    _check_chunks(method, chosen, spelled(budget.whole))
-    return budget.device_resident(chosen) if on_device(chosen) else budget.chunks(chosen)
-
-
-@dataclass(frozen=True)
-class _Budget:
-    """A file, the options and a limit in bytes, with the ``fixed`` bytes and those per byte of samples (``factor``)."""
-
-    shape: tuple[int, int]
-    dtype: DType
-    method: Options
-    level: int
-    limit: int
-    fixed: int
-    neighbours: int
-    factor: float
-
-    @property
-    def pooled(self) -> bool:
-        """Whether all traces share thresholds."""
-        return self.method.scope == "record"
-
-    @property
-    def share(self) -> int:
-        """Number of traces at a time with which chunks of the file are not read too often."""
-        return -(-self.neighbours // REREAD)
-
-    @property
-    def unit(self) -> int:
-        """Bytes of samples that share thresholds: a trace, or the record."""
-        return self.shape[1] * self.dtype.itemsize * (self.shape[0] if self.pooled else 1)
-
-    @property
-    def whole(self) -> int:
-        """The limit with which they stay whole."""
-        return self.fixed + int(self.factor * self.unit)
-
-    @property
-    def enough(self) -> int:
-        """The limit with which `share` of them stay whole."""
-        return self.fixed + int(self.factor * self.unit * self.share)
-
-    def whole_traces(self, backend: Backend) -> WholeTraces:
-        """Return the plan for whole traces."""
-        rows, samples = self.shape
-        fitting = rows if self.pooled else int((self.limit - self.fixed) / self.factor / self.unit)
-        together = min(fitting, rows)
-        if together < rows:
-            self._check_neighbours(together, self.enough)
-            together -= together % self.neighbours if together > self.neighbours else 0
-        return WholeTraces(backend, self.level, together * samples, 1, spelled(self.whole), together)
-
-    def device_resident(self, backend: DeviceBackend) -> DeviceResident | Chunks:
-        """Return the plan for traces that are whole in device memory."""
-        rows, samples = self.shape
-        least = self.fixed + int(RESIDENT * LEAST)
-        if self.limit < least:
-            raise self._too_little(least)
-        piece = min(int((self.limit - self.fixed) / RESIDENT), PIECE) // self.dtype.itemsize
-        size = min(piece, rows * samples)
-        together = max(size // samples, 1) if self.pooled else 1
-        self._check_neighbours(together, self.enough)
-        found = backend, self.level, size, 2, spelled(self.whole)
-        return DeviceResident(*found, backend) if self.level else Chunks(*found, piece * self.dtype.itemsize, 0)
-
-    def chunks(self, backend: Backend) -> Chunks:
-        """Return the plan for traces in chunks."""
-        (rows, samples), level, item = self.shape, self.level, self.dtype.itemsize
-        analysis, kind = self.method.analysis(level), self.method.transform
-        lengths = np.array(kind.sizes(analysis, (samples,)), np.int64) * (rows if self.pooled else 1)
-        halo = self.method.halo(level) or 0
-        kept = int(1.6 * item * lengths[lengths <= backend.summation.whole].sum())
-        kept += 3 * mergeable.LEAF * item * level
-        kept += self._noise_curves()
-        bins = 1 << max(min(self.limit // 32 // max(level, 1), mergeable.BINS).bit_length() - 1, 12)
-        fixed = self.fixed + kept + 4 * bins * level
-        assert backend.chunk_bytes_factor is not None
-        more = "histogram" in self.method.rule.needs or self.method.rule.together is not None
-        factor = backend.chunk_bytes_factor + (SORTED if more else 0) + _undecimated(self.method, level)
-
-        def takes(size: int) -> int:
-            """Return the limit that chunks of this many bytes need."""
-            tables = 8 / 7  # tables take at most an eighth of the limit
-            return min(self.whole, int(tables * (self.fixed + kept + 4 * 4096 * level + factor * size)) + 1)
-
-        least = max(5 * halo * item, LEAST)
-        if fixed + factor * least > self.limit:
-            raise self._too_little(takes(least))
-        chunk = int((self.limit - fixed) / factor)
-        parts = cut(rows, samples, halo, level, chunk // item) if level else []
-        together = max((part.count for part in parts), default=1)
-        if together < rows:
-            self._check_neighbours(together, takes(self.share * samples * item) if self.pooled else self.enough)
-        longest = max((part.count * part.length for part in parts), default=chunk // item)
-        return Chunks(backend, level, longest, _passes(self.method, level), spelled(self.whole), chunk, bins)
-
-    def _noise_curves(self) -> int:
-        """Return the bytes for running noise of the traces that share thresholds, and for sorting."""
-        if self.method.noise.running is None:
-            return 0
-        rows, samples = self.shape
-        analysis = self.method.analysis(self.level)
-        half = np.array(half_windows(self.method, analysis, (samples,)))
-        blocks = np.array(self.method.sizes(analysis, (samples,))) // half + 1
-        return int(32 * blocks.sum() * (rows if self.pooled else 1) + 12 * self.dtype.itemsize * half.sum())
-
-    def _too_little(self, least: int) -> ValueError:
-        return ValueError(f"`max_memory` of {spelled(self.limit)} is too little here: the minimum is {spelled(least)}")
-
-    def _check_neighbours(self, together: int, enough: int) -> None:
-        """Raise ValueError if, with this many traces at a time, chunks of the file would be read too often."""
-        if self.neighbours > REREAD * together:
-            raise ValueError(
-                f"{self.neighbours} neighbouring traces lie in the same chunks of the file, of which this limit "
-                f"allows {together} at a time: raise it to `max_memory={spelled(enough)!r}`, or rechunk the array to "
-                "fewer traces per chunk"
-            )
+    _check_chunks(options, chosen, spelled(whole))
+    fixed += _kept(options, chosen, shape, dtype, level)
+    assert chosen.chunk_bytes_factor is not None
+    factor = chosen.chunk_bytes_factor + _extra(options, level, whole=False)
+    halo = options.halo(level) or 0
+    bins = 1 << max(min(limit // 32 // max(level, 1), mergeable.BINS).bit_length() - 1, 12)
+    least = max(5 * halo * item, LEAST)
+    if fixed + 4 * bins * level + factor * least > limit:
+        _check_limit(limit, min(whole, int(8 / 7 * (fixed + 4 * 4096 * level + factor * least)) + 1))  # 1/8: the tables
+    chunk = int((limit - fixed - 4 * bins * level) / factor)
+    parts = cut(rows, samples, halo, level, chunk // item) if level else []
+    check_neighbours(max((part.count for part in parts), default=1))
+    longest = max((part.count * part.length for part in parts), default=chunk // item)
+    return Plan(chosen, level, longest, _passes(options, level), spelled(whole), chunk=chunk, bins=bins)
 
 
 def whole_bytes_factor(backend: str) -> float:
@@ -247,32 +142,45 @@ def whole_bytes_factor(backend: str) -> float:
     return WHOLE_BYTES_FACTOR if backend == "auto" else backends.get(backend).whole_bytes_factor
 
 
-def _extra(method: Options, level: int) -> float:
-    """Return the additional bytes per byte of samples of whole traces for these options."""
-    many = method.rule.needs & {"sorted", "histogram"} or method.rule.own_function
-    changing = 1.0 if method.noise.changing else 0.0  # shrunk coefficients beside the original ones
-    return _undecimated(method, level) + changing + (2.0 if method.spins > 1 else 0.0) + (SORTED if many else 0)
+def _extra(options: Options, level: int, *, whole: bool) -> float:
+    """Return the additional bytes per byte of samples for these options, of whole traces or of chunks."""
+    rule, changing = options.rule, 1.0 if options.noise.changing else 0.0  # shrunk coefficients beside the originals
+    shrunk = 1.5 if rule.together is not None else 0.0  # beside the original ones, and energies
+    undecimated = options.transform.workspace * (level + 1) * (1.0 + shrunk + changing)
+    if not whole:
+        return undecimated + (SORTED if "histogram" in rule.needs or rule.together is not None else 0.0)
+    many = rule.needs & {"sorted", "histogram"} or rule.own_function
+    return undecimated + changing + (2.0 if options.spins > 1 else 0.0) + (SORTED if many else 0.0)
 
 
-def _undecimated(method: Options, level: int) -> float:
-    """Return the additional bytes per byte of samples for coefficients that are not decimated."""
-    shrunk = 1.5 if method.rule.together is not None else 0.0  # beside the original ones, and energies
-    return method.transform.workspace * (level + 1) * (1.0 + shrunk + (1.0 if method.noise.changing else 0.0))
+def _kept(options: Options, backend: Backend, shape: tuple[int, int], dtype: DType, level: int) -> int:
+    """Return the bytes kept beside the chunks: coefficients of short levels, and for running noise its curves."""
+    (rows, samples), item, analysis = shape, dtype.itemsize, options.analysis(level)
+    together = rows if options.scope == "record" else 1
+    lengths = np.array(options.transform.sizes(analysis, (samples,)), np.int64) * together
+    kept = int(1.6 * item * lengths[lengths <= backend.summation.whole].sum()) + 3 * mergeable.LEAF * item * level
+    if options.noise.running is None:
+        return kept
+    half = np.array(half_windows(options, analysis, (samples,)))
+    blocks = np.array(options.sizes(analysis, (samples,))) // half + 1
+    return kept + int(32 * blocks.sum() * together + 12 * item * half.sum())
 
 
-def _check_chunks(method: Options, backend: Backend, whole: str) -> None:
-    """Raise ValueError for options that chunks, or samples resident on a device, do not support."""
-    unit = "the whole record" if method.scope == "record" else "whole traces"
-    cut = not backend.device
-    whole_rule = "sorted" in method.rule.needs or method.rule.blocks
+def _check_limit(limit: int, least: int) -> None:
+    if limit < least:
+        raise ValueError(f"`max_memory` of {spelled(limit)} is too little here: the minimum is {spelled(least)}")
+
+
+def _check_chunks(options: Options, backend: Backend, whole: str) -> None:
+    """Raise ValueError for options and backends that do not support chunks."""
+    unit = "the whole record" if options.scope == "record" else "whole traces"
+    whole_rule = "sorted" in options.rule.needs or options.rule.blocks
     refused = {
-        f"`rule={method.rule.option!r}`": cut and whole_rule,
-        f"`transform={method.transform.word!r}`": cut and method.halo(1) is None,
-        f"`spins={method.spins}`": method.spins > 1,
-        f"`sigma={method.sigma!r}`": method.noise.window is not None or method.noise.intervals is not None,
-        f"`detrend={method.trend!r}`": not cut and method.trend is not None,
-        f"`blend={method.blend!r}`": not cut and method.blend > 0,
-        f"`backend={backend.name!r}`": cut and backend.chunk_bytes_factor is None,
+        f"`rule={options.rule.option!r}`": whole_rule,
+        f"`transform={options.transform.word!r}`": options.halo(1) is None,
+        f"`spins={options.spins}`": options.spins > 1,
+        f"`sigma={options.sigma!r}`": options.noise.window is not None or options.noise.intervals is not None,
+        f"`backend={backend.name!r}`": backend.chunk_bytes_factor is None,
     }
     for option, needs_whole in refused.items():
         if needs_whole:
@@ -281,15 +189,15 @@ def _check_chunks(method: Options, backend: Backend, whole: str) -> None:
             )
 
 
-def _passes(method: Options, level: int) -> int:
+def _passes(options: Options, level: int) -> int:
     """Return the expected number of times that the samples are read."""
-    if method.rule.values or level == 0:
+    if options.rule.values or level == 0:
         return 1
-    spec = method.rule
-    measured = "mean_square" in spec.needs or not isinstance(method.sigma, float | int)
+    spec = options.rule
+    measured = "mean_square" in spec.needs or not isinstance(options.sigma, float | int)
     return (
         int(measured)
-        + int(method.noise.changing and "mean_square" in spec.needs)
+        + int(options.noise.changing and "mean_square" in spec.needs)
         + 1
         + (FDR_PASSES if "exceeding" in spec.needs else 0)
         + (level if "histogram" in spec.needs else 0)

@@ -21,7 +21,7 @@ import numpy as np
 
 from wavefilt.arrays import Array, Floats, Mask
 from wavefilt.decomposition import modwt
-from wavefilt.options import Noise, NoiseForm
+from wavefilt.options import Clock, Noise, NoiseForm
 from wavefilt.wavelets.filters import as_wavelet
 
 Kind = Literal["declared", "found", "flat", "median", "extrapolated"]
@@ -105,8 +105,10 @@ class NoiseModel:
         """The power of the noise (traces, octaves) in the bands of `octave_bands`; 1 for white noise of variance 1."""
         return np.asarray(self.power @ _octave_shares(self.samples).T)
 
-    def words(self, interval: float | None = None) -> str:
-        """Return the origin of the estimate in words, with times if the sampling interval is given."""
+    def words(self, clock: Clock | None = None, declared: str = "") -> str:
+        """Return the origin of the estimate in words, with times of a clock; ``declared`` are those of the headers."""
+        if self.kind == "declared" and declared:
+            return declared
         if self.kind == "median":
             return "median of the whole trace, by frequency"
         if self.kind == "extrapolated":
@@ -117,9 +119,9 @@ class NoiseModel:
         if self.window is None:
             return f"{name} of each trace"
         start, stop = self.window
-        if interval is None:
+        if clock is None or clock.interval is None:
             return f"{name} from sample {start} to {stop}"
-        return f"{name} from {start * interval:.4g} to {stop * interval:.4g} s"
+        return f"{name} from {clock.time(start):.4g} to {clock.time(stop):.4g} s"
 
     def draw(self, rng: np.random.Generator, rows: Array | slice = slice(None)) -> Floats:
         """Return Gaussian noise (traces, samples) with the spectra of some of the traces."""

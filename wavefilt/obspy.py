@@ -14,6 +14,7 @@ from wavefilt.api import denoise as denoise_array
 from wavefilt.arrays import Array, Traces, take
 from wavefilt.backends import Backend, registry
 from wavefilt.errors import NonFiniteSample
+from wavefilt.io.obspy import Origin
 from wavefilt.options import Clock, Keywords, NoiseForm, Options, check_names
 from wavefilt.recording import Recording
 from wavefilt.wavelets.filters import WaveletLike
@@ -83,7 +84,7 @@ def denoise(
                 taken[i] = take(trace.data, -1)
         except TypeError as error:
             raise TypeError(f"{trace.id}: {error}") from error
-    sigmas = {i: noise_in_samples(options.get("sigma", "level"), traces[i]) for i in taken}
+    sigmas = dict(zip(taken, sigmas_of([traces[i] for i in taken], options.get("sigma"), chosen), strict=True))
     if two_dimensional:
         _check_section(data)
     for batch in _batches(taken, chosen, traces, sigmas):
@@ -125,6 +126,25 @@ def filter_samples(
     registry.check_name(backend)
     denoised: Array = denoise_array(data, wavelet, backend=backend, **options) if len(data) else data
     return denoised
+
+
+def recording_of(traces: Sequence[Trace]) -> Recording:
+    """Return a recording of traces, which shares their samples."""
+    return Recording(
+        [trace.data for trace in traces],
+        tuple(float(trace.stats.delta) for trace in traces),
+        "obspy",
+        Origin(traces, "obspy"),
+        ids=tuple(trace.id for trace in traces),
+        starts=tuple(np.datetime64(trace.stats.starttime.ns, "ns") for trace in traces),
+    )
+
+
+def sigmas_of(traces: Sequence[Trace], sigma: NoiseForm | None, options: Options | None = None) -> list[NoiseForm]:
+    """Return the option ``sigma`` of each trace in samples, by default the noise before picks and origins in stats."""
+    if sigma is None:
+        return recording_of(traces).sigmas(None, options)
+    return [noise_in_samples(sigma, trace) for trace in traces]
 
 
 def noise_in_samples(sigma: NoiseForm, trace: Trace) -> NoiseForm:

@@ -15,7 +15,7 @@ import numpy as np
 import pywt
 from numpy.typing import ArrayLike, DTypeLike
 
-from wavefilt.arrays import Array, Counts, Floats, refuse_kinds
+from wavefilt.arrays import Array, Counts, Floats, Mask, refuse_kinds
 from wavefilt.options import Options, check_whole
 from wavefilt.statistics.reference import ReferenceStatistics, quantile
 from wavefilt.thresholding import rules
@@ -68,15 +68,6 @@ class OnlineDenoiser:
         As `wavefilt.denoise`, for a rule or mode that needs the whole trace, and for a missing window.
     """
 
-    _pending: Array
-    """Accepted samples that are not transformed yet."""
-    _ready: Array
-    """Denoised samples that are not returned yet."""
-    _first: Array | None
-    """The first sample of each channel (channels, 1); None before it."""
-    _neighbourhood: _Neighbourhood | None
-    """Shrinks the coefficients of all levels by rule "js"."""
-
     def __init__(
         self,
         wavelet: WaveletLike = "db8",
@@ -92,25 +83,29 @@ class OnlineDenoiser:
     ) -> None:
         check_whole("level", level, 1)
         # rule js has another λ for noise that is known
-        self._options = Options(wavelet, level, mode, rule, shrink, "level" if isinstance(noise, str) else 0.0)
-        if not self._options.rule.causal:
+        options = Options(wavelet, level, mode, rule, shrink, "level" if isinstance(noise, str) else 0.0)
+        if not options.rule.causal:
             causal = ", ".join(name for name, rule in rules.RULES.items() if rule.causal)
             raise ValueError(f"`rule={rule!r}` needs the whole trace; streams can have {causal} and numbers")
-        possible = ", ".join(name for name in MODES if name not in boundary.ROUND)
-        if mode in boundary.ROUND:
-            raise ValueError(f"`mode={mode!r}` joins the ends of a trace, and a stream has no end yet; use {possible}")
-        if mode not in MODES:
-            raise ValueError(f"`mode={mode!r}` is a registered mode, which streams cannot have; use {possible}")
+        possible = [name for name in MODES if name not in boundary.ROUND]
+        if mode not in possible:
+            why = "joins the ends of a trace" if mode in boundary.ROUND else "is a registered mode"
+            raise ValueError(f"`mode={mode!r}` {why}, which streams cannot have; use {', '.join(possible)}")
         self._dtype = np.dtype(dtype)
         if self._dtype not in (np.float32, np.float64):
             raise ValueError(f"`dtype={dtype!r}` is neither float32 nor float64")
         if channels is not None:
             check_whole("channels", channels, 1)
-        self._channels, self._level = None if channels is None else int(channels), int(level)
-        self._sigma = self._noise_of_levels(noise)
-        self._window = window
-        self._check_window()
-        self._largest = float(np.finfo(self._dtype).max) / gain(self._options.filters) ** (level + 1)
+        if len(options.rule.values) not in (0, 1, level):
+            raise ValueError(f"`rule` has {len(options.rule.values)} thresholds for {level} levels")
+        if window is not None:
+            check_whole("window", window, 2)
+        elif not options.rule.values:
+            raise ValueError(f"`rule={options.rule.option!r}` needs `window`, in samples")
+        self._options, self._level, self._window = options, int(level), None if window is None else int(window)
+        self._channels = None if channels is None else int(channels)
+        self._sigma = _noise_of_levels(noise, self._level)
+        self._largest = float(np.finfo(self._dtype).max) / gain(options.filters) ** (level + 1)
         self._restart()
 
     def __repr__(self) -> str:
@@ -155,66 +150,28 @@ class OnlineDenoiser:
         self._restart()
         return rest
 
-    def _noise_of_levels(self, noise: str | float | Sequence[float]) -> list[float] | None:
-        """Return the noise of each level, coarsest first; None if it is estimated in the sliding window."""
-        if isinstance(noise, str):
-            if noise != "running":
-                raise ValueError(f"`noise={noise!r}` must be 'running', a number, or one number per level")
-            return None
-        values = list(np.atleast_1d(np.asarray(noise, object)))
-        if len(values) not in (1, self._level) or not all(is_number(v) and 0 <= v < math.inf for v in values):
-            allowed = f"one finite number of at least 0, or one for each of the {self._level} levels"
-            raise ValueError(f"`noise={noise!r}` must be {allowed}")
-        sigma = [float(value) for value in values]
-        return sigma * self._level if len(sigma) == 1 else sigma
-
-    def _check_window(self) -> None:
-        thresholds = self._options.rule.values
-        if len(thresholds) not in (0, 1, self._level):
-            raise ValueError(f"`rule` has {len(thresholds)} thresholds for {self._level} levels")
-        if self._window is None and not thresholds:
-            raise ValueError(f"`rule={self._options.rule.option!r}` needs `window`, in samples")
-        if self._window is not None:
-            check_whole("window", self._window, 2)
-
-    def _thresholds(self, level: int) -> float | _SlidingThresholds:
-        """Return the threshold of a level, or the sliding window that estimates it."""
-        rule = self._options.rule
-        if rule.values:
-            return float(rule.values[-level] if len(rule.values) > 1 else rule.values[0])
-        if self._sigma is None or rule.needs:
-            return self._sliding(level)
-        assert self._window is not None
-        sigma = np.array([[self._sigma[-level]]])
-        return float(rule.thresholds(None, sigma, int(self._window), self._options)[0, 0])
-
-    def _sliding(self, level: int, centred: bool = False) -> _SlidingThresholds:
-        assert self._window is not None
-        window, sigma = int(self._window), None if self._sigma is None else self._sigma[-level]
-        function = partial(self._options.rule.thresholds, options=self._options)
-        return _SlidingThresholds(function, window, max(window >> level, 1), sigma, centred)
-
     def _restart(self) -> None:
         """Forget all samples."""
-        filters, mode, levels = self._options.filters, self._options.mode, range(1, self._level + 1)
+        options, level = self._options, self._level
         empty = np.empty((self._channels or 1, 0), self._dtype)
+        # accepted samples that are not transformed yet, and denoised ones that are not returned yet
         self._pending = self._ready = empty
-        self._accepted: int = 0
-        self._returned: int = 0
-        self._shortest: int = max(filters.dec_len, 1 << self._level)
-        self._analyses = [_Analysis(filters, mode, empty) for _ in levels]
-        self._syntheses = [_Synthesis(filters, mode, empty) for _ in levels]
-        self._level_thresholds, self._neighbourhood = list[float | _SlidingThresholds](), None
-        if self._options.rule.local:
-            grids = self._options.transform.grids(self._options.analysis(self._level), (self._shortest,))
-            thresholds = [*map(self._sliding, levels), self._sliding(self._level, centred=True)]
-            self._neighbourhood = _Neighbourhood(grids, thresholds, empty)
-        else:
-            self._level_thresholds = [self._thresholds(level) for level in levels]
-        fixed = [threshold for threshold in self._level_thresholds if isinstance(threshold, float)]
+        self._accepted = self._returned = 0
+        self._shortest: int = max(options.filters.dec_len, 1 << level)
+        self._analyses = [_Analysis(options.filters, options.mode, empty) for _ in range(level)]
+        self._syntheses = [_Synthesis(options.filters, options.mode, empty) for _ in range(level)]
+        sigmas = [None] * level if self._sigma is None else self._sigma[::-1]
+        self._thresholds = [_Thresholds(options, j, sigma, self._window) for j, sigma in enumerate(sigmas, 1)]
+        self._neighbourhood: _Neighbourhood | None = None
+        if options.rule.local:
+            grids = options.transform.grids(options.analysis(level), (self._shortest,))
+            approximation = _Thresholds(options, level, sigmas[-1], self._window, centred=True)
+            self._neighbourhood = _Neighbourhood(grids, [*self._thresholds, approximation], empty)
+        fixed = [own.fixed for own in self._thresholds]
         # with fixed thresholds the result is that of `denoise`, which knows whether later samples differ
-        self._dead, self._first = np.full(len(empty), len(fixed) < self._level), None
-        self._unchanged = len(fixed) == self._level and not any(fixed)
+        self._dead: Mask = np.full(len(empty), None in fixed)
+        self._first: Array | None = None  # the first sample of each channel (channels, 1)
+        self._unchanged = None not in fixed and not any(fixed)
 
     def _checked(self, samples: ArrayLike) -> Array:
         """Return samples as an array (channels, samples) of the dtype. Raises ValueError for a bad shape or sample."""
@@ -247,20 +204,18 @@ class OnlineDenoiser:
             x, detail = analysis.push(x, last)
             details.append(detail)
         if self._neighbourhood is not None:
-            *shrunk, x = self._neighbourhood.shrink([*details, x], last)
+            *details, x = self._neighbourhood.shrink([*details, x], last)
         else:
-            shrunk = [self._shrunk(d, threshold) for d, threshold in zip(details, self._level_thresholds, strict=True)]
+            details = [self._shrunk(own, thresholds) for own, thresholds in zip(details, self._thresholds, strict=True)]
         for synthesis in reversed(self._syntheses):
-            x = synthesis.push(x, shrunk.pop())
+            x = synthesis.push(x, details.pop())
         self._ready = np.concatenate([self._ready, x], axis=1)
 
-    def _shrunk(self, details: Array, threshold: float | _SlidingThresholds) -> Array:
+    def _shrunk(self, details: Array, thresholds: _Thresholds) -> Array:
         """Return the new details of a level (channels, details) shrunk by the threshold function."""
         function = self._options.shrink_function
         assert isinstance(function, str) or callable(function)
-        if isinstance(threshold, float):
-            return apply(function, details, threshold)
-        runs = [apply(function, run, threshold.thresholds) for run in threshold.runs(details)]
+        runs = [apply(function, run, thresholds.current) for run in thresholds.runs(details)]
         return np.concatenate([details[:, :0], *runs], axis=1)
 
     def _output(self, count: int) -> Array:
@@ -314,27 +269,50 @@ class _Synthesis:
         return np.asarray(pywt.idwt(a[:, :pairs], d[:, :pairs], self._filters, self._mode))
 
 
-class _SlidingThresholds:
-    """Thresholds of each channel from the last ``size`` coefficients of a level.
+def _noise_of_levels(noise: str | float | Sequence[float], level: int) -> list[float] | None:
+    """Return the noise of each level, coarsest first; None if it is estimated in the sliding window."""
+    if isinstance(noise, str):
+        if noise != "running":
+            raise ValueError(f"`noise={noise!r}` must be 'running', a number, or one number per level")
+        return None
+    values = list(np.atleast_1d(np.asarray(noise, object)))
+    if len(values) not in (1, level) or not all(is_number(v) and 0 <= v < math.inf for v in values):
+        allowed = f"one finite number of at least 0, or one for each of the {level} levels"
+        raise ValueError(f"`noise={noise!r}` must be {allowed}")
+    return [float(value) for value in values] * (level if len(values) == 1 else 1)
 
-    ``sigma`` is the noise, or None to estimate it from these coefficients; ``samples`` is the n of the rule. The first
-    coefficient updates the thresholds, then one after every sixteenth of the number of coefficients known, so that
-    results do not depend on the lengths of pushes. If ``centred``, the median is subtracted from the coefficients.
+
+class _Thresholds:
+    """Thresholds of a band: fixed, or of each channel from the coefficients in a sliding ``window`` of samples.
+
+    ``sigma`` is the noise, or None to estimate it from these coefficients. The first coefficient updates the
+    thresholds, then one after every sixteenth of the number of coefficients known, so that results do not depend on the
+    lengths of pushes. If ``centred``, the median is subtracted from the coefficients.
     """
 
-    thresholds: Floats
-    """Thresholds (channels, 1) of the current run."""
-    centre: Array
+    current: float | Floats
+    """Thresholds of the current run, (channels, 1) unless they are fixed."""
+    centre: float | Array = 0.0
     """Medians (channels, 1) of the current run; 0 if coefficients are not centred."""
 
-    def __init__(self, rule: rules.Thresholds, samples: int, size: int, sigma: float | None, centred: bool) -> None:
-        self._rule, self._samples, self._size, self._sigma, self._centred = rule, samples, size, sigma, centred
-        self._left = 0
-        self._recent: Array | None = None
-        self.thresholds = self.centre = np.zeros((0, 1))
+    def __init__(
+        self, options: Options, level: int, sigma: float | None, window: int | None, centred: bool = False
+    ) -> None:
+        rule, self.fixed = options.rule, None
+        self._rule = partial(rule.thresholds, samples=window or 0, options=options)
+        self._size, self._sigma, self._centred = max((window or 0) >> level, 1), sigma, centred
+        self._left, self._recent = 0, np.empty(0)
+        if rule.values:
+            self.fixed = float(rule.values[-level] if len(rule.values) > 1 else rule.values[0])
+        elif sigma is not None and not rule.needs and not rule.local:
+            self.fixed = float(self._rule(None, np.array([[sigma]]))[0, 0])
+        self.current = self.fixed or 0.0
 
     def runs(self, new: Array) -> Iterator[Array]:
-        """Yield new coefficients (channels, coefficients) in runs that share `thresholds` and `centre`."""
+        """Yield new coefficients (channels, coefficients) in runs that share `current` and `centre`."""
+        if self.fixed is not None:
+            yield new
+            return
         while new.shape[1]:
             update = self._left == 0
             if update:
@@ -345,16 +323,16 @@ class _SlidingThresholds:
             yield run
 
     def _remember(self, new: Array) -> Array:
-        known = new if self._recent is None else np.concatenate([self._recent, new], axis=1)
+        known = np.concatenate([self._recent, new], axis=1) if self._recent.size else new
         self._recent = known[:, -self._size :]
         return self._recent
 
     def _update(self, recent: Array) -> None:
-        median = quantile(recent) if self._centred else np.zeros(len(recent))
-        self.centre = median[:, None].astype(recent.dtype)
+        if self._centred:
+            self.centre = quantile(recent)[:, None].astype(recent.dtype)
         statistics = ReferenceStatistics([recent - self.centre if self._centred else recent])
         sigma = rules.noise(statistics, "level" if self._sigma is None else self._sigma)
-        self.thresholds = self._rule(statistics, sigma, self._samples)[0][:, None]
+        self.current = self._rule(statistics, sigma)[0][:, None]
         self._left = max(recent.shape[1] // UPDATES, 1)
 
 
@@ -366,7 +344,7 @@ class _Band:
     the last `REACH` coefficients, NaN if they are missing or their limit is 0.
     """
 
-    def __init__(self, thresholds: _SlidingThresholds, empty: Array) -> None:
+    def __init__(self, thresholds: _Thresholds, empty: Array) -> None:
         self.thresholds = thresholds
         self.pending = self.centres = empty
         self.limits: Floats = np.empty((len(empty), 0))
@@ -379,7 +357,7 @@ class _Band:
         start = 0
         for run in self.thresholds.runs(new):
             place = slice(start, start + run.shape[1])
-            limits[:, place], centres[:, place] = self.thresholds.thresholds, self.thresholds.centre
+            limits[:, place], centres[:, place] = self.thresholds.current, self.thresholds.centre
             start = place.stop
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             powers = np.where(limits > 0, np.square((new - centres) / limits), np.nan)
@@ -416,7 +394,7 @@ class _Neighbourhood:
     neighbours. Bands lie on ``grids``, finest first and the approximation last.
     """
 
-    def __init__(self, grids: Sequence[Grid], thresholds: Sequence[_SlidingThresholds], empty: Array) -> None:
+    def __init__(self, grids: Sequence[Grid], thresholds: Sequence[_Thresholds], empty: Array) -> None:
         self._grids, self._bands = grids, [_Band(band, empty) for band in thresholds]
 
     def shrink(self, new: Sequence[Array], last: bool) -> list[Array]:

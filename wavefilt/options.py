@@ -85,7 +85,12 @@ class Noise:
 
     @classmethod
     def of(cls, sigma: object) -> Noise:
-        """Check the option ``sigma``, in samples. Raises OptionError, with the accepted forms, for anything else."""
+        """Check the option ``sigma``, in samples; None is "level".
+
+        Raises OptionError, with the accepted forms, for anything else.
+        """
+        if sigma is None:
+            return cls()
         if isinstance(sigma, str):
             check("sigma", sigma, SIGMAS, "a number")
             return cls(sigma)  # type: ignore[arg-type]
@@ -154,18 +159,21 @@ class Clock:
     ----------
     interval : float or None
         Sampling interval in seconds.
-    start : numpy.datetime64, float or None
-        Time of the first sample: UTC, or a value of the coordinate.
+    start : numpy.datetime64 or None
+        UTC of the first sample.
     samples : int
         Length of the trace.
     name : str
         Name of the trace or file, for errors.
+    delay : float
+        The first sample on the time axis, in seconds: seconds after the trigger, or a value of the coordinate.
     """
 
     interval: float | None
-    start: np.datetime64 | float | None
+    start: np.datetime64 | None
     samples: int
     name: str
+    delay: float = 0.0
 
     @classmethod
     def of_coordinate(cls, coordinate: Array, name: str) -> Clock:
@@ -173,29 +181,35 @@ class Clock:
 
         The interval is unknown if the coordinate runs backwards, is of another kind, or has fewer than two samples.
         """
-        count, start, interval = len(coordinate), None, None
+        count, start, delay, interval = len(coordinate), None, 0.0, None
         if count > 1 and coordinate.dtype.kind in "iufmM":
             times = coordinate.astype(f"{coordinate.dtype.kind}8[ns]") if coordinate.dtype.kind in "mM" else coordinate
             span = times[-1] - times[0]
             seconds = float(span / SECOND if times.dtype.kind in "mM" else span)
             interval = seconds / (count - 1) if seconds > 0 else None
-            start = times[0]
-            if times.dtype.kind != "M":
-                start = float(start / SECOND if times.dtype.kind == "m" else start)
-        return cls(interval, start, count, name)
+            if times.dtype.kind == "M":
+                start = times[0]
+            else:
+                delay = float(times[0] / SECOND if times.dtype.kind == "m" else times[0])
+        return cls(interval, start, count, name, delay)
+
+    def time(self, sample: int) -> float:
+        """Return the time of a sample in seconds, in few digits that still round to this sample."""
+        assert self.interval
+        return float(f"{self.delay + sample * self.interval:.9g}")
 
     def seconds(self, moment: Moment) -> float:
-        """Return the seconds from the first sample to a time or a value of the coordinate.
-
-        Without a numeric coordinate, a number is returned as it is.
-        """
+        """Return a moment on the time axis. Raises ValueError for a date if the date of the samples is unknown."""
         if is_number(moment):
-            number = float(moment)
-            return number - self.start if isinstance(self.start, float) else number
-        time = _utc(moment)
-        if not isinstance(self.start, np.datetime64):
+            return float(moment)
+        date = _utc(moment)
+        if self.start is None:
             raise ValueError(f"{self.name}: the time of its first sample is not known; give seconds from there")
-        return float((time - self.start.astype("datetime64[ns]")) / SECOND)
+        return float((date - self.start.astype("datetime64[ns]")) / SECOND) + self.delay
+
+    def sample(self, seconds: float) -> int:
+        """Return the sample at a time in seconds. Raises ValueError if the interval is unknown."""
+        return self.samples_in(seconds - self.delay)
 
     def samples_in(self, seconds: float) -> int:
         """Return the number of sampling intervals in some seconds. Raises ValueError if the interval is unknown."""
@@ -206,32 +220,32 @@ class Clock:
         return round(seconds / self.interval)
 
     def window(self, start: float, stop: float) -> Window:
-        """Return the noise window in samples between two times in seconds from the first sample.
+        """Return the noise window in samples between two times in seconds.
 
         Raises ValueError if the interval is unknown, or the seconds are out of order, fewer than 4 samples apart, or
         outside the trace.
         """
-        first, last = self.samples_in(start), self.samples_in(stop)
+        first, last = self.sample(start), self.sample(stop)
         assert self.interval
         window = f"the noise window from {start:g} s to {stop:g} s"
         if not start < stop:
             raise ValueError(f"{window} is out of order")
         if first < 0:
-            raise ValueError(f"{window} begins before the first sample")
+            raise ValueError(f"{window} begins before the first sample, which is at {self.time(0):g} s")
         if last > self.samples:
-            raise ValueError(f"{window} does not lie in the traces, which end at {self.samples * self.interval:g} s")
+            raise ValueError(f"{window} does not lie in the traces, which end at {self.time(self.samples):g} s")
         if last - first < FEWEST:
             raise ValueError(f"{window} is shorter than {FEWEST} samples, {FEWEST * self.interval:g} s")
         return ("window", first, last)
 
-    def in_samples(self, sigma: NoiseForm) -> NoiseForm:
-        """Return the option ``sigma`` with samples in place of seconds, times and picks.
+    def in_samples(self, sigma: NoiseForm | None) -> NoiseForm:
+        """Return the option ``sigma`` with samples in place of seconds, times and picks; None is "level".
 
         Words, numbers, and a window between whole numbers, which are samples, are returned unchanged. Raises ValueError
         for a form that does not exist, and for what the clock cannot convert.
         """
         if not isinstance(sigma, tuple) or not sigma:
-            return sigma
+            return "level" if sigma is None else sigma
         form, values = _form(sigma)
         if form == "window":
             return sigma if all(map(is_number, values)) else self.window(*map(self.seconds, values))
@@ -251,7 +265,7 @@ class Clock:
         """Return the change points inside the trace, in samples; if there are none, its end (a single interval)."""
         if isinstance(points, str) or not isinstance(points, Sequence | np.ndarray):
             raise OptionError(f"change points {points!r} must be a list of seconds or times")
-        found = [self.samples_in(self.seconds(point)) for point in points]
+        found = [self.sample(self.seconds(point)) for point in points]
         return tuple(point for point in found if 0 < point < self.samples) or ((self.samples,) if found else ())
 
 
@@ -282,7 +296,7 @@ class Common(TypedDict, total=False):
     level: int | None
     mode: Mode
     shrink: Shrink | Estimator | Callable[[Array, Array], Array] | None
-    sigma: NoiseForm
+    sigma: NoiseForm | None
     scope: Scope
     keep: int
     spins: int
@@ -346,7 +360,7 @@ class Options:
             mode: Mode = "symmetric",
             rule: rules.Rule | RuleName | Callable[..., Floats] | float | Sequence[float] | None = None,
             shrink: Shrink | Estimator | Callable[[Array, Array], Array] | None = None,
-            sigma: NoiseForm = "level",
+            sigma: NoiseForm | None = "level",
             scope: Scope = "trace",
             keep: int = 0,
             transform: Transform | str = "dwt",
@@ -445,6 +459,11 @@ class Options:
         return self.spins == 1 and not isinstance(self.sigma, tuple)
 
     @cached_property
+    def unblended(self) -> Options:
+        """These options without `blend`; the same object at every call, by which backends find what they keep."""
+        return replace(self, blend=0.0) if self.blend else self
+
+    @cached_property
     def trend(self) -> Detrend | None:
         """The trend that is removed before the transform and added again after it, given or needed by the rule."""
         return self.detrend or ("mean" if self.shrinks_approximation else None)
@@ -521,6 +540,16 @@ class Options:
         Raises ValueError if the level asked for is above the maximum for this length and filter, or if thresholds
         are given for another number of levels.
         """
+        if shape not in self._levels:
+            self._levels[shape] = self._level_for(shape)
+        return self._levels[shape]
+
+    @cached_property
+    def _levels(self) -> dict[tuple[int, ...], int]:
+        """The levels for the shapes seen: to check one takes as long as the rest of the way to the backend."""
+        return {}
+
+    def _level_for(self, shape: tuple[int, ...]) -> int:
         deepest, samples = self.deepest(*shape), min(shape)
         level = self.transform.usual_level(shape, self.filters) if self.level is None else int(self.level)
         if self.level is None and self.transform.has_levels:
@@ -660,6 +689,102 @@ def check_names(keywords: Mapping[str, object], *others: str) -> None:
         check("option", name, [*known, "backend", *others])
 
 
+# ------------------------------------------------------------------------------------------------ recipe, presets
+
+RECIPE: dict[str, Any] = {"wavelet": "sym8", "rule": "js", "transform": "modwt"}
+"""Options that `Recording.denoise` and the command use for seismic files, unless others are given."""
+PRESETS: dict[str, dict[str, Any]] = {
+    "gentle": {"wavelet": "db8", "rule": "bayes", "transform": "dwt"},
+    "section": {"transform": "fk", "two_dimensional": True},
+    "strong": {"rule": "js", "transform": "dtcwt", "level": 8},
+}
+"""Options by the values of ``preset``; a level is at most what the length allows.
+
+"strong" left the least noise before the events and shots of the quality study, and harmed none of them."""
+DEEPEST_FREQUENCY, FEWEST_LEVELS = 8.0, 6
+"""Frequency in Hz that the coarsest level of the recipe reaches, and its number of levels at low sampling rates."""
+
+
+def recipe_levels(interval: float | None) -> int:
+    """Return the number of levels of the recipe: the details reach down to 4 to 8 Hz, with at least 6 levels.
+
+    Level j has the frequencies above 1 / (2^(j + 1) ``interval``); 6 levels suffice for rates up to 1024 Hz.
+    """
+    needed = math.ceil(math.log2(1 / (interval * DEEPEST_FREQUENCY))) - 1 if interval else 0
+    return max(needed, FEWEST_LEVELS)
+
+
+def completed(
+    given: Mapping[str, Any],
+    preset: str | None = None,
+    *,
+    seismic: bool = True,
+    interval: float | None = None,
+    samples: int = 0,
+) -> dict[str, Any]:
+    """Return the given options of `Recording.denoise`, with those of a preset, or of the recipe, where none are given.
+
+    None and False mean not given. An option of the preset or recipe that does not go with the given ones is left out:
+    the recipe with ``transform="dtcwt"`` has the wavelets of that transform, and with ``spins=8`` the DWT. Without a
+    preset, sections have the options of the preset "section", and data that are not ``seismic`` the defaults of
+    `denoise`. ``samples`` is the length of the longest trace.
+    """
+    chosen = {name: value for name, value in given.items() if value is not None and value is not False}
+    if preset is not None:
+        check("preset", preset, PRESETS)
+    elif not seismic:
+        return chosen
+    section = bool(chosen.get("two_dimensional"))
+    filling = PRESETS[preset or "section"] if preset or section else RECIPE
+    for some in (filling, *({name: filling[name] for name in filling if name != left} for left in filling), {}):
+        options = _tried({**some, **chosen})
+        if options is None:
+            continue
+        level = some.get("level", recipe_levels(interval) if options.rule.option == "js" and not section else 0)
+        level = min(level, options.transform.usual_level((samples,), options.filters)) if options.ndim == 1 else 0
+        deeper = {"level": level} if level > options.rule.auto_level else {}
+        chosen = {**{name: value for name, value in some.items() if name != "level"}, **deeper, **chosen}
+        break
+    return chosen
+
+
+def _tried(given: dict[str, Any]) -> Options | None:
+    """Return the options, None if they are invalid; any noise window will do, and other names are left out."""
+    given = dict(given)
+    if isinstance(given.get("sigma"), tuple) and given["sigma"][:1] not in (("running",), ("intervals",)):
+        given["sigma"] = ("window", 0, FEWEST)
+    elif isinstance(given.get("sigma"), tuple):
+        given["sigma"] = ("running", FEWEST)
+    try:
+        return checked({name: given[name] for name in (*DEFAULTS, "two_dimensional") if name in given})
+    except (ValueError, TypeError):
+        return None
+
+
+def checked(given: Mapping[str, Any]) -> Options:
+    """Return the `Options` for options of `Recording.denoise`."""
+    ndim: Literal[1, 2] = 2 if given.get("two_dimensional") else 1
+    return Options(**{name: value for name, value in given.items() if name != "two_dimensional"}, ndim=ndim)
+
+
+def to_give(options: Mapping[str, Any], **recipe: Any) -> dict[str, Any]:
+    """Return the options to give to `Recording.denoise`, or the command, for the ones that `denoise` would use.
+
+    ``recipe`` are the keyword arguments of `completed` for the data. Wavelet, rule and transform are left out if these
+    are what it fills in.
+    """
+    options = {name: value for name, value in options.items() if value is not None}
+    used = _tried({name: value for name, value in options.items() if name in (*DEFAULTS, "two_dimensional")})
+    if used is None or not recipe.get("seismic", True):
+        return {name: value for name, value in options.items() if (name, value) != ("transform", "dwt")}
+    named = {"wavelet": used.wavelet, "rule": used.rule.option, "transform": used.transform.word}
+    named |= {name: options.pop(name) for name in named if name in options}
+    if _tried(completed(options, **recipe)) == used:
+        return options
+    level = completed(options | named, **recipe).get("level")
+    return options | named | ({} if level is None else {"level": used.level_for(recipe["samples"])})
+
+
 # --------------------------------------------------------------------------------------------------- lines to copy
 
 NOISE_FLAGS = {
@@ -672,42 +797,42 @@ NOISE_FLAGS = {
 """The option of the command for each form of noise that is a tuple."""
 
 
-def to_call(options: Mapping[str, Any]) -> str:
-    """Return the arguments of a call of `denoise` for the options that differ from their defaults."""
-    return ", ".join(f"{name}={_plain(value)!r}" for name, value in _changed(options).items())
+def to_call(options: Mapping[str, Any], declared: bool = False) -> str:
+    """Return the arguments of a call of `denoise` for the options that differ from their defaults.
+
+    ``transform`` is always among them; use `to_give` first. If the headers ``declared`` a noise window, it is the
+    default, and `sigma="level"` differs.
+    """
+    return ", ".join(f"{name}={_plain(value)!r}" for name, value in _changed(options, declared).items())
 
 
-def to_argv(options: Mapping[str, Any], interval: float | None = None) -> list[str]:
-    """Return the arguments of the command `wavefilt denoise` for the options that differ from their defaults.
+def to_argv(options: Mapping[str, Any], clock: Clock | None = None, declared: bool = False) -> list[str]:
+    """Return the arguments of the command `wavefilt denoise` for the options that `to_call` returns.
 
-    The command takes noise in seconds. With an ``interval``, a window in samples becomes one in seconds; without it,
-    the arguments set an interval of 1 s.
+    The command takes noise in seconds. With a ``clock``, a window in samples becomes one in seconds; without it, the
+    arguments set an interval of 1 s.
     """
     words: list[str] = []
-    for name, value in _changed(options).items():
+    for name, value in _changed(options, declared).items():
         flag, values = f"--{name.replace('_', '-')}", [value]
         if name == "sigma" and isinstance(value, tuple):
             kind, *values = value
             flag = f"--{NOISE_FLAGS[kind]}"
-            if kind == "window" and interval:
-                values = [rounded_seconds(sample, interval) for sample in values]
-            elif not interval and kind != "intervals":
+            if kind == "window" and clock:
+                values = [clock.time(sample) for sample in values]
+            elif not clock and kind != "intervals":
                 words += ["--dt", "1"]
         words += [flag] if value is True else [flag, *map(_text, values)]
     return words
 
 
-def rounded_seconds(samples: int, interval: float) -> float:
-    """Return a time in few digits that rounds to this sample."""
-    return float(f"{samples * interval:.9g}")
-
-
-def _changed(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that differ from their defaults."""
+def _changed(options: Mapping[str, Any], declared: bool) -> dict[str, Any]:
+    """Return the options that differ from their defaults, and ``transform``, whose default depends on the data."""
+    defaults = DEFAULTS | ({"sigma": None} if declared else {})
     return {
         name: value
         for name, value in options.items()
-        if not (value is None or value is False or _same(value, DEFAULTS.get(name)))
+        if not (value is None or value is False or (name != "transform" and _same(value, defaults.get(name))))
     }
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import html
+import math
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Unpack
+from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +20,23 @@ from wavefilt.arrays import Array
 from wavefilt.backends import Backend, registry
 from wavefilt.engine import Outcome
 from wavefilt.errors import OptionError
-from wavefilt.options import Clock, Keywords, NoiseForm, Options, check_names
-from wavefilt.vocabulary import Display, TracesBy
+from wavefilt.options import Clock, Keywords, NoiseForm, Options, check_names, checked, completed
+from wavefilt.vocabulary import Display, Preset, TracesBy, Window
 from wavefilt.wavelets.filters import WaveletLike
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from wavefilt.advice import TrustReport
+    from wavefilt.io.sources import Source
+
+GUARD, GUARD_SAMPLES = 0.05, 8
+"""Share of the time before the trigger, and number of samples, at the end of it that are not taken for noise: triggers
+and picks may be late, and filters of the instrument reach ahead."""
+EXAMINED = 100
+"""Most traces whose headers are read to find the noise in a file that is read in parts."""
+LEAST = 64
+"""Fewest samples of a noise window that headers declare; a shorter one is not used."""
 
 
 def read(
@@ -103,11 +113,16 @@ class Recording(io.Contents):
         id are parts of one record.
     starts : tuple of numpy.datetime64
         UTC time of the first sample of each trace, in nanoseconds; empty if the format has none.
+    delays : sequence of float
+        Seconds from the trigger to the first sample of each trace; empty if all are 0, or the format has none.
     outcome : Outcome, optional
         How these traces were denoised, if they were.
+    noise : DeclaredNoise, optional
+        The noise windows of the headers, if these traces were denoised without another option ``sigma``.
     """
 
     outcome: Outcome | None = None
+    noise: DeclaredNoise | None = field(default=None, repr=False)
 
     @cached_property
     def live(self) -> NDArray[np.bool_]:
@@ -153,21 +168,60 @@ class Recording(io.Contents):
     def clock(self, trace: int) -> Clock:
         """Return when a trace was sampled."""
         start = self.starts[trace] if self.starts else None
-        return Clock(self.intervals[trace], start, len(self.traces[trace]), self.source)
+        delay = self.delays[trace] if self.delays else 0.0
+        return Clock(self.intervals[trace], start, len(self.traces[trace]), self.source, delay)
 
-    def methods(self, options: Options, sigma: NoiseForm) -> list[tuple[Options, list[int]]]:
-        """Return the options with ``sigma`` in samples, and the traces for which they hold.
+    @cached_property
+    def declared_noise(self) -> DeclaredNoise | None:
+        """The noise windows before the trigger, origin or first arrival that the headers give; None without any."""
+        clocks = [self.clock(i) for i in range(len(self.traces))] if self.onsets else []
+        found = DeclaredNoise.before(self.onsets, clocks)
+        if found is None:
+            return None
+        windows = [w if w and self._measurable(i, w) else None for i, w in enumerate(found.windows)]
+        return replace(found, windows=tuple(windows)) if any(windows) else None
 
-        A running window is in samples if no trace has a sampling interval, as in arrays. Raises ValueError if the noise
-        does not fit a trace, or is at different samples of the traces of a record.
+    def _measurable(self, trace: int, window: Window) -> bool:
+        """Return whether noise can be measured in a window: it has no gaps, and is not muted in a live trace."""
+        inside = arrays.known(self.traces[trace][window[1] : window[2]])
+        return len(inside) == window[2] - window[1] and (_varies(inside) or not self.live[trace])
+
+    def sigmas(self, sigma: NoiseForm | None, options: Options | None = None) -> list[NoiseForm]:
+        """Return the option ``sigma`` of each trace in samples; for None the noise that the headers declare.
+
+        With ``options``, that is left out where they do not support it. Raises ValueError if the noise does not fit a
+        trace.
+        """
+        count = len(self.traces)
+        if sigma is None and self.declared_noise:
+            return self.declared_noise.sigmas(options)
+        if not isinstance(sigma, tuple):
+            return ["level" if sigma is None else sigma] * count
+        # a running window is in samples if no trace has a sampling interval, as in arrays
+        in_seconds = sigma[:1] != ("running",) or any(self.intervals)
+        return [self.clock(trace).in_samples(sigma) if in_seconds else sigma for trace in range(count)]
+
+    def methods(self, options: Options, sigma: NoiseForm | None) -> list[tuple[Options, list[int]]]:
+        """Return the options with ``sigma`` in samples, as `sigmas` does, and the traces for which they hold.
+
+        Raises ValueError if the noise does not fit a trace, or is at different samples of the traces of a record.
         """
         traces: dict[NoiseForm, list[int]] = {}
-        in_seconds = not isinstance(sigma, tuple) or sigma[:1] != ("running",) or any(self.intervals)
-        for trace in range(len(self.traces)):
-            traces.setdefault(self.clock(trace).in_samples(sigma) if in_seconds else sigma, []).append(trace)
+        for trace, one in enumerate(self.sigmas(sigma, options)):
+            traces.setdefault(one, []).append(trace)
         if options.scope == "record" and len(traces) > 1:
             raise ValueError(f'{self.source}: scope="record" needs noise at the same samples of all traces: {sigma!r}')
         return [(replace(options, sigma=one), rows) for one, rows in traces.items()] or [(options, [])]
+
+    @property
+    def recipe(self) -> dict[str, Any]:
+        """The properties that decide the options of the recipe: arguments of `wavefilt.options.completed`."""
+        intervals = set(self.intervals)
+        return {
+            "seismic": io.base.named(self.format).seismic,
+            "interval": intervals.pop() if len(intervals) == 1 else None,
+            "samples": max(map(len, self.traces), default=0),
+        }
 
     def residual(self, denoised: Recording) -> Recording:
         """Return the difference from the denoised recording, which has the same shape."""
@@ -179,6 +233,7 @@ class Recording(io.Contents):
         self,
         wavelet: WaveletLike | None = None,
         *,
+        preset: Preset | None = None,
         two_dimensional: bool = False,
         backend: str | Backend = "auto",
         **options: Unpack[Keywords],
@@ -189,16 +244,33 @@ class Recording(io.Contents):
         detrend, blend), and so are the errors; `residual` gives the difference. ``two_dimensional`` is its
         ``axes=(0, 1)``: all traces, in their order, are one section, and must have the same length.
 
+        For seismic files, the options that are not given are those of the recipe: rule "js", wavelet "sym8" and the
+        MODWT, for sections the transform "fk". ``preset`` ("gentle", "section", "strong") names other options. Array
+        files (npy, npz, HDF5, Zarr, WAV) have the defaults of `wavefilt.denoise`.
+
+        Without ``sigma``, `declared_noise` is used where the headers declare noise and the options support a noise
+        window; ``sigma="level"`` refuses it.
+
         ``sigma`` has seconds instead of samples: ``("seconds", start, stop)`` of noise, ``("before", pick, seconds)``,
-        ``("running", seconds)`` and ``("intervals", points)``. Picks and points are seconds from the first sample of
-        each trace, or times (`datetime`, `numpy.datetime64`, or text as 2020-01-31T12:30:00) if the recording has the
-        times of its traces; so are the ends of ``("window", start, stop)``, unless they are whole numbers (samples).
+        ``("running", seconds)`` and ``("intervals", points)``. Times are seconds from the trigger, which without a
+        delay in the headers is the first sample of each trace. Picks and points may also be dates (`datetime`,
+        `numpy.datetime64`, or text as 2020-01-31T12:30:00) if the recording has the dates of its traces; so may the
+        ends of ``("window", start, stop)``, unless they are whole numbers (samples).
         """
-        check_names(options, "two_dimensional")
+        check_names(options, "two_dimensional", "preset")
         registry.check_name(backend)
-        others: Keywords = {**options, "sigma": "level"}
-        chosen = Options(wavelet, **others, ndim=2 if two_dimensional else 1)
-        return self.apply(chosen, backend, sigma=options.get("sigma", "level"))
+        given = {**options, "wavelet": wavelet, "two_dimensional": two_dimensional}
+        chosen, sigma = self.options(given, preset)
+        return self.apply(chosen, backend, sigma=sigma)
+
+    def options(self, given: Mapping[str, Any], preset: str | None = None) -> tuple[Options, NoiseForm | None]:
+        """Return the options of `denoise` for these given ones, and ``sigma`` in seconds, times and picks, if given.
+
+        The `Options` themselves have the noise "level". Raises ValueError for invalid options.
+        """
+        chosen = completed(given, preset, **self.recipe)
+        sigma = chosen.pop("sigma", None)
+        return checked(chosen), sigma
 
     def apply(
         self, options: Options, backend: str | Backend = "auto", report: bool = False, sigma: NoiseForm | None = None
@@ -211,15 +283,16 @@ class Recording(io.Contents):
         self.check(options)
         taken = arrays.take(self.traces, -1) if isinstance(self.traces, np.ndarray) else None
         rows = taken.rows if taken else self.rows()
-        methods = [(options, [])] if sigma is None else self.methods(options, sigma)
+        noise = self.declared_noise if sigma is None and options.sigma == "level" else None
+        methods = [(options, [])] if sigma is None and noise is None else self.methods(options, sigma)
         outcome = _denoised(rows, methods, backend, report)
         if taken:
-            return replace(self, traces=taken.restore(outcome.samples), outcome=outcome)
+            return replace(self, traces=taken.restore(outcome.samples), outcome=outcome, noise=noise)
         traces = [
             y[: len(x)].astype(arrays.compute_dtype(x.dtype), copy=False)
             for y, x in zip(outcome.samples, self.traces, strict=True)
         ]
-        return replace(self, traces=traces, outcome=outcome)
+        return replace(self, traces=traces, outcome=outcome, noise=noise)
 
     def check(self, options: Options) -> None:
         """Raise ValueError for a section of traces of several lengths."""
@@ -247,28 +320,37 @@ class Recording(io.Contents):
         gaps. Raises ValueError for recordings of different shapes, and TypeError for complex samples.
         """
         from wavefilt.advice.trust import call_in_python, report
+        from wavefilt.report import statements
 
         if [len(trace) for trace in self.traces] != [len(trace) for trace in noisy.traces]:
             raise ValueError(f"{noisy.source} and {self.source or 'this recording'} have different traces")
         before, after = (one.traces if isinstance(one.traces, np.ndarray) else one.rows() for one in (noisy, self))
         outcome = self.outcome
-        options = None if outcome is None else outcome.method
+        options = None if outcome is None else outcome.options
 
         def again(rows: Array) -> Array:
             assert outcome is not None
-            return run(rows.astype(outcome.samples.dtype), outcome.method, outcome.backend).samples
+            return run(rows.astype(outcome.samples.dtype), outcome.options, outcome.backend).samples
 
-        return report(
+        # sections and some transforms take no noise window, and their results are tested with it nevertheless
+        window = self.noise.common if self.noise else None
+        delays, declared = set(noisy.delays), noisy.declared_noise is not None
+        if options is not None and not call:
+            call = call_in_python(noisy.source, options, noisy.recipe, declared, self.noise is not None)
+        found = report(
             before,
             after,
             None if options is None else again,
-            sigma="level" if options is None else options.sigma,
+            sigma=window or ("level" if options is None else options.sigma),
+            delay=delays.pop() if len(delays) == 1 else 0.0,
+            declared=self.noise.source if self.noise else "",
             interval=self.intervals[0] if len(set(self.intervals)) == 1 else None,
             name=Path(noisy.source).name,
-            call=call or ("" if options is None else call_in_python(noisy.source, options)),
+            call=call,
             samples=samples,
             seed=seed,
         )
+        return replace(found, statements=tuple(statements(noisy, self)))
 
     def plot(
         self,
@@ -309,6 +391,79 @@ class Recording(io.Contents):
         io.write(self, Path(path), overwrite=overwrite)
 
 
+@dataclass(frozen=True)
+class DeclaredNoise:
+    """Noise windows that headers declare: the samples before the trigger, an origin time or a first arrival.
+
+    A window ends `GUARD` of the time before the event, and `GUARD_SAMPLES`, ahead of it, and has `LEAST` samples.
+
+    Attributes
+    ----------
+    windows : tuple
+        For each trace, its window as the option ``sigma`` in samples, None without one.
+    source : str
+        The windows in words, e.g. ``"0.467 s before the trigger (header DELAY)"``.
+    """
+
+    windows: tuple[Window | None, ...]
+    source: str
+
+    @classmethod
+    def before(cls, onsets: Sequence[tuple[float, str] | None], clocks: Sequence[Clock]) -> DeclaredNoise | None:
+        """Return the noise before the events (`wavefilt.io.Headers.onset`) of traces; None if there is none."""
+        windows: list[Window | None] = []
+        for onset, clock in zip(onsets, clocks, strict=True):
+            before = 0 if onset is None or not clock.interval else clock.sample(onset[0])
+            stop = math.floor(before * (1 - GUARD)) - GUARD_SAMPLES
+            windows.append(("window", 0, stop) if before <= clock.samples and stop >= LEAST else None)
+        used = [(w[2] * (c.interval or 0), o[1]) for w, c, o in zip(windows, clocks, onsets, strict=True) if w and o]
+        if not used:
+            return None
+        lengths = " to ".join(dict.fromkeys(f"{length:.4g}" for length in (min(used)[0], max(used)[0])))
+        return cls(tuple(windows), f"{lengths} s before {' or '.join(dict.fromkeys(name for _, name in used))}")
+
+    @property
+    def common(self) -> Window | None:
+        """The window that all traces share."""
+        return self.windows[0] if len(set(self.windows)) == 1 else None
+
+    def sigmas(self, options: Options | None = None) -> list[NoiseForm]:
+        """Return the option ``sigma`` of each trace: its window if it has one that ``options`` support, or "level"."""
+        usable = {w for w in set(self.windows) if w and (options is None or supports(options, w))}
+        found: list[NoiseForm] = [w if w in usable else "level" for w in self.windows]
+        shared = options is not None and options.scope == "record"
+        return ["level"] * len(found) if shared and len(set(found)) > 1 else found
+
+
+def streamed(source: Source, options: Options, sigma: NoiseForm | None) -> Options:
+    """Return the options for a file that is read in parts, with ``sigma`` as `Recording.apply` takes it.
+
+    Headers of at most `EXAMINED` traces are read; noise windows and delays that differ between them are not used.
+    Raises ValueError if the noise does not fit the traces.
+    """
+    count, samples = source.shape
+    headers = [source.header(int(i)) for i in np.unique(np.linspace(0, count - 1, min(count, EXAMINED)).astype(int))]
+    start = source.starts[0] if source.starts else None
+    clocks = [Clock(source.interval, start, samples, "the file", header.delay or 0.0) for header in headers]
+    if sigma is not None:
+        clock = clocks[0] if len(set(clocks)) == 1 else replace(clocks[0], delay=0.0)
+        return replace(options, sigma=clock.in_samples(sigma))
+    found = DeclaredNoise.before([header.onset for header in headers], clocks)
+    window = found.common if found else None
+    usable = window is not None and options.sigma == "level" and supports(options, window)
+    return replace(options, sigma=window) if usable else options  # type: ignore[arg-type]
+
+
+def supports(options: Options, sigma: NoiseForm) -> bool:
+    """Return whether the noise can be estimated in a window with these options."""
+    try:
+        window = replace(options, sigma=sigma).noise.window
+    except OptionError:
+        return False
+    long = window is None or options.transform.usual_level((window[1] - window[0],), options.filters) > 0
+    return options.rule.local or long
+
+
 def _denoised(
     rows: Array, methods: Sequence[tuple[Options, list[int]]], backend: str | Backend, report: bool
 ) -> Outcome:
@@ -322,7 +477,7 @@ def _denoised(
         for estimate in outcome.estimates:
             segments = replace(estimate.segments, rows=np.array(traces)[estimate.segments.rows])
             estimates.append(replace(estimate, segments=segments))
-    return replace(outcomes[0][1], samples=samples, estimates=estimates)
+    return replace(outcomes[0][1], samples=samples, found=estimates)
 
 
 def _varies(trace: Array) -> bool:

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from importlib import metadata
 from itertools import pairwise
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from wavefilt._version import __version__
-from wavefilt.arrays import Array, Floats, known
+from wavefilt.arrays import Array, Floats, constant, known
 from wavefilt.engine import spread
 from wavefilt.options import Options
+from wavefilt.transforms.base import noise_gains
 from wavefilt.wavelets.filters import max_level, with_levels
 
 if TYPE_CHECKING:
     from wavefilt.engine import Estimate, Outcome
     from wavefilt.recording import Recording
 
+SEARCHED = 1 << 18
+"""Most samples in which a quiet window is searched for."""
 SECOND = np.timedelta64(1, "s")
+LITTLE, MUCH = 0.01, 0.5
+"""Shares of the residual in the energy of the noise, and in that of the record, below and above which it is stated."""
+MAINS, HUM_DB, PERIODS, HUMMING = (50.0, 60.0), 13.0, 25, 48
+"""Frequencies of hum in Hz, its height in a spectrum, periods in a trace that are needed, and most traces used."""
 
 Facts: TypeAlias = dict[str, Any]
 """Names and values for JSON."""
@@ -92,15 +100,24 @@ def _due(recording: Recording, trace: int, after: int = 0) -> np.datetime64:
 
 
 def energies(before: Recording, after: Recording) -> tuple[Floats, float, float]:
-    """Return Σ x² of each trace and Σ (x - y)² of all, in units of the largest magnitude, and that; gaps count as 0."""
+    """Return the energies of each trace and of the residual of all, and the largest magnitude, their unit.
+
+    Energies are sums of squares about the mean of each trace; gaps count as 0.
+    """
     peak = max((float(np.nanmax(np.abs(finite(x)), initial=0)) for x in before.traces), default=0.0)
     scale = peak or 1.0  # squares of samples of any size stay finite
     squares, residual = np.zeros(len(before.traces)), 0.0
     for i, (x, y) in enumerate(zip(before.traces, after.traces, strict=True)):
         wide = finite(x) / scale
-        squares[i] = np.nansum(np.abs(wide) ** 2)
-        residual += float(np.nansum(np.abs(wide - np.asarray(y, wide.dtype) / scale) ** 2))
+        squares[i] = _about_mean(wide)
+        residual += _about_mean(wide - np.asarray(y, wide.dtype) / scale)
     return squares, residual, peak
+
+
+def _about_mean(samples: Array) -> float:
+    """Return the sum of squares about the mean."""
+    samples = known(samples)
+    return float(np.sum(np.abs(samples - samples.mean()) ** 2)) if samples.size else 0.0
 
 
 def finite(samples: Array) -> Array:
@@ -110,9 +127,72 @@ def finite(samples: Array) -> Array:
 
 
 def residual_energy(before: Recording, after: Recording) -> float:
-    """Return the energy of the residual, Σ (x - y)² / Σ x² over all samples outside gaps; 0 for silence."""
+    """Return the energy of the residual as a share of that of the traces, both about the mean; 0 for silence."""
     squares, residual, _ = energies(before, after)
     return residual / float(sum(squares) or 1.0)
+
+
+def noise_energy(outcome: Outcome) -> float:
+    """Return the energy of the noise in all samples, by its estimates in the bands.
+
+    Bands without an estimate, such as the approximation with most rules, count as free of noise.
+    """
+    total, options = 0.0, outcome.options
+    for estimate in outcome.estimates:
+        level, details = estimate.analysis.level, len(estimate.sigma)
+        gains, counts = noise_gains(options.bands(level), False), estimate.counts[:, None]
+        share = 1 - 2.0 ** (-level * options.ndim) if options.transform.has_levels else 1.0  # of white noise in details
+        powers = (counts * estimate.sigma**2).sum(axis=0) / (counts * gains[:details] ** 2).sum()
+        variance = share * powers
+        if estimate.approximation is not None:
+            variance = variance + (1 - share) * (estimate.approximation[0] / gains[-1]) ** 2
+        total += float(variance.sum()) * prod(estimate.segments.shape)
+    return total
+
+
+def statements(before: Recording, after: Recording) -> list[str]:
+    """Return warnings about a denoised recording, with options in backticks: little or much was changed, or hum."""
+    outcome, found = after.outcome, []
+    if outcome is None or not outcome.estimates or before.complex:
+        return []
+    squares, residual, peak = energies(before, after)
+    noise, most = noise_energy(outcome) / (peak or 1.0) ** 2, float(squares.sum())
+    if residual < LITTLE * noise:
+        share = max(100 * residual / noise, 0.01)
+        found.append(
+            f"almost nothing was removed, {share:.1g} % of the energy of the noise: try `preset=strong`, or give a "
+            "noise window"
+        )
+    if residual > MUCH * most:
+        found.append(
+            f"{100 * residual / most:.0f} % of the variance of the record was removed as noise: check the residual, "
+            "or give a noise window; `preset=gentle` removes less"
+        )
+    interval = before.recipe["interval"]
+    if interval and len({len(trace) for trace in before.traces}) == 1:
+        lines = hum(before.rows() - after.rows(), interval)
+        found += [f"hum at {line:g} Hz in the residual, {level:.0f} dB above its surroundings" for line, level in lines]
+    return found
+
+
+def hum(rows: Array, interval: float) -> list[tuple[float, float]]:
+    """Return the lines of `MAINS` in the mean spectrum of traces, with their heights in dB; gaps count as 0."""
+    samples = rows.shape[1]
+    live = np.flatnonzero(~constant(rows, gaps=True))[:HUMMING]
+    duration, found = samples * interval, []
+    if duration < PERIODS / MAINS[0] or not len(live):
+        return []
+    chosen = np.nan_to_num(rows[live].real.astype(np.float64))
+    chosen = (chosen - chosen.mean(axis=1, keepdims=True)) / np.abs(chosen).max(axis=1, keepdims=True)
+    power = np.mean(np.abs(np.fft.rfft(chosen * np.hanning(samples))) ** 2, axis=0)
+    frequency = np.fft.rfftfreq(samples, interval)
+    for line in MAINS:
+        distance = np.abs(frequency - line)
+        near, around = distance <= 1 / duration, (distance > 3 / duration) & (distance < line / 3)
+        if line < 0.4 / interval and near.any() and np.count_nonzero(around) >= 8:
+            level = 10 * np.log10(power[near].max() / max(float(np.median(power[around])), 1e-300))
+            found += [(line, float(level))] if level > HUM_DB else []
+    return found
 
 
 def describe(before: Recording, after: Recording, seconds: float) -> Facts:
@@ -124,14 +204,16 @@ def describe(before: Recording, after: Recording, seconds: float) -> Facts:
     """
     outcome = after.outcome
     assert outcome is not None
-    method = outcome.method
+    method = outcome.options
     return {
         **contents(before),
         **resolved(method, outcome.level),
         **_spread("sigma", "", before, outcome, lambda e: e.sigma),
         **_spread("thresholds", "", before, outcome, lambda e: e.thresholds),
         **_approximation(before, outcome),
+        **({"noise": after.noise.source} if after.noise and isinstance(method.sigma, tuple) else {}),
         "residual_energy": residual_energy(before, after),
+        "statements": statements(before, after),
         "backend": outcome.backend,
         "seconds": seconds,
         "notes": [*after.notes, *([] if outcome.estimates else [unchanged(method, min(transformed(before, method)))])],
@@ -185,12 +267,55 @@ def versions() -> dict[str, str]:
     return {"wavefilt": __version__, "numpy": np.__version__, "PyWavelets": pywavelets}
 
 
+def field_facts(recording: Recording) -> Facts:
+    """Return delay, date, positions and units from the headers of traces; a list if they differ between traces."""
+    headers = recording.headers.traces
+    if not headers:
+        return {}
+    first = headers[0]
+
+    def one_or_all(values: Iterable[Any]) -> Any:
+        found = list(values)
+        return found[0] if all(value == found[0] for value in found) else found
+
+    facts = {
+        "delay_s": one_or_all(recording.delays) if recording.delays else first.delay,
+        "date": None if first.time is None else utc(first.time) if first.utc else utc(first.time).removesuffix("Z"),
+        "source": one_or_all(header.source or None for header in headers),
+        "receiver": one_or_all(header.receiver or None for header in headers),
+        "length_unit": first.length_unit if first.source or first.receiver else None,
+        "units": first.units,
+        "factor": one_or_all(header.factor for header in headers),
+    }
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def noise_facts(recording: Recording) -> Facts:
+    """Return the noise window that headers declare, or else one that is found in some of the traces."""
+    from wavefilt.noise import quiet_window, without_flat_parts
+
+    clock, declared = recording.clock(0), recording.declared_noise
+    window: tuple[int, int] | None = None
+    if declared is not None and declared.common:
+        window = declared.common[1:]
+    elif declared is None and isinstance(recording.traces, np.ndarray) and not recording.complex:
+        live = np.flatnonzero(recording.live)
+        few = live[:: -(-len(live) * clock.samples // SEARCHED) or 1]
+        found = quiet_window(without_flat_parts(finite(recording.traces[few]))) if len(few) else None
+        window = found and (found.start, found.stop)
+    timed = window is not None and clock.interval
+    return {
+        "source": declared.source if declared else "quiet window found" if window else "no quiet window found",
+        **({"window_s": [clock.time(edge) for edge in window]} if timed and window else {"window": window}),
+    }
+
+
 def examine(recording: Recording) -> Facts:
     """Return the contents of a recording, ready for JSON; noise and energy by level as in `describe`."""
     after = recording.apply(Options(rule=0.0), report=True)
     outcome = after.outcome
     assert outcome is not None
-    (longest,) = transformed(recording, outcome.method)
+    (longest,) = transformed(recording, outcome.options)
     samples = [known(trace) for trace in recording.traces]
     facts = contents(recording)
     interval = facts["interval_s"]
@@ -205,17 +330,19 @@ def examine(recording: Recording) -> Facts:
         "gap_samples": sum(map(len, recording.traces)) - sum(map(len, samples)),
         "minimum": min((float(trace.real.min()) for trace in samples if len(trace)), default=None),
         "maximum": max((float(trace.real.max()) for trace in samples if len(trace)), default=None),
-        "wavelet": outcome.method.filters.name,
-        "max_level": max_level(longest, outcome.method.filters),
+        "wavelet": outcome.options.filters.name,
+        "max_level": max_level(longest, outcome.options.filters),
         **_spread("sigma", "_by_level", recording, outcome, lambda e: e.sigma),
         **_spread("mean_square", "_by_level", recording, outcome, lambda e: np.asarray(e.power)),
+        **field_facts(recording),
+        "noise": noise_facts(recording),
         "notes": list(recording.notes),
     }
 
 
 def _spread(name: str, suffix: str, recording: Recording, outcome: Outcome, of: Callable[[Estimate], Floats]) -> Facts:
     """Return the median and the 10th and 90th percentile of each level over its live traces, finest level first."""
-    live = recording.live if recording.live.any() and outcome.method.ndim == 1 else np.ones_like(recording.live)
+    live = recording.live if recording.live.any() and outcome.options.ndim == 1 else np.ones_like(recording.live)
     found = [of(estimate)[:, live[estimate.segments.rows]] for estimate in outcome.estimates]
     depth = max(map(len, found), default=0)
     levels = [np.concatenate([rows[i] for rows in found if len(rows) > i]) for i in range(depth)]

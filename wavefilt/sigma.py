@@ -63,7 +63,7 @@ def estimate_sigma(
     """
     registry.check_name(backend)
     check_names(options, "by_band", "axis", "axes")
-    taken = traces_of(x, options.get("sigma", "level"), axis, axes).checked()
+    taken = traces_of(x, options.get("sigma"), axis, axes).checked()
     plain: Keywords = {**options, "sigma": "level"}
     method = Options(wavelet, **plain, ndim=1 if taken.ndim == 1 else 2)
     own = {sigma: np.array([each == sigma for each in taken.sigmas]) for sigma in taken.sigmas}

@@ -27,17 +27,22 @@ class Trend:
     middle: Array
     slope: Array
     samples: int
+    sloping: bool
+    """Whether any slope is not 0; less has to be computed without one."""
 
     @property
     def each(self) -> list[Trend]:
         """The trend of each row alone."""
         rows = zip(self.middle[:, None], self.slope[:, None], strict=True)
-        return [Trend(middle, slope, self.samples) for middle, slope in rows]
+        return [Trend(middle, slope, self.samples, self.sloping) for middle, slope in rows]
 
     @property
     def highest(self) -> float:
         """Upper bound for the magnitude of the lines; NaN if a line is not a number."""
-        return float((np.abs(self.middle) + np.abs(self.slope) * self.samples).max(initial=0))
+        highest = np.abs(self.middle)
+        if self.sloping:
+            highest += np.abs(self.slope) * self.samples
+        return float(highest.max(initial=0))
 
     def removed(self, rows: Array) -> Array:
         """Return a copy of the rows without the lines."""
@@ -58,7 +63,7 @@ class Trend:
         self._change(np.add, rows, first, out)
 
     def _change(self, operation: np.ufunc, rows: Array, first: int, out: Array) -> None:
-        if not self.slope.any():
+        if not self.sloping:
             operation(rows, self.middle.astype(rows.dtype), out=out)
             return
         places = np.arange(BLOCK, dtype=rows.real.dtype)
@@ -73,20 +78,21 @@ class Trend:
 def fit(read: Callable[[slice, slice], Array], shape: tuple[int, int], kind: Detrend) -> Trend:
     """Fit the trends of rows of this shape; ``read`` returns the samples for a slice of rows and one of samples."""
     rows, samples = shape
-    middle, slope, places = np.zeros((rows, 1)), np.zeros((rows, 1)), np.arange(BLOCK, dtype=np.float64)
-    spread = samples * (samples**2 - 1) / 12
+    middle, slope = np.zeros((2, rows, 1))
+    spread = samples * (samples**2 - 1) / 12 if kind == "line" else 0
+    places = np.arange(BLOCK if spread else 0, dtype=np.float64)
     for lot, part in _blocks(rows, 0, samples):
         block = read(lot, part)
-        wide = block.astype(np.result_type(block.dtype, np.float64), order="C")
+        wide = block.astype(np.complex128 if block.dtype.kind == "c" else np.float64, order="C")
         if middle.dtype != wide.dtype:
             middle, slope = middle.astype(wide.dtype), slope.astype(wide.dtype)
         total = np.add.reduce(wide, axis=1, keepdims=True)
         middle[lot] += total / samples
-        if kind == "line" and spread:
+        if spread:
             wide *= places[: part.stop - part.start]
             moment = np.add.reduce(wide, axis=1, keepdims=True) + (part.start - (samples - 1) / 2) * total
             slope[lot] += moment / spread
-    return Trend(middle, slope, samples)
+    return Trend(middle, slope, samples, bool(spread and slope.any()))
 
 
 def of_rows(rows: Array, kind: Detrend) -> Trend:

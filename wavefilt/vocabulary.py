@@ -36,6 +36,7 @@ Moment = Any
 Scope = Literal["trace", "record"]
 Transform = Literal["dwt", "modwt", "dtcwt", "fk", "wp"]
 Basis = Literal["risk", "entropy", "full"]
+Preset = Literal["gentle", "section", "strong"]
 Detrend = Literal["mean", "line"]
 Hiding = Literal["product", "separate", "swapped"]
 Display = Literal["seismogram", "wiggle", "density"]

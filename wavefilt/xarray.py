@@ -48,10 +48,11 @@ class DataArrayAccessor:
         Name, coordinates and attributes are kept, and a line is added to the attribute ``history``; the encoding is
         dropped, as it describes how the original samples were stored. ``options`` are those of `wavefilt.denoise` (of
         `wavefilt.dask.denoise` for a Dask array): level, mode, rule, shrink, sigma, scope, keep, transform, spins,
-        detrend and blend. ``sigma`` takes seconds instead of samples: ``("seconds", start, stop)`` is a noise window in
-        seconds from the first sample; further forms are ``("before", pick, seconds)``, ``("running", seconds)`` and
-        ``("intervals", points)``. Picks, points and the ends of ``("window", start, stop)`` are values of the
-        coordinate; whole numbers in a window are samples.
+        detrend and blend. ``sigma`` takes seconds instead of samples: ``("seconds", start, stop)`` is a noise window
+        between two values of the coordinate, or between seconds from the first sample if the coordinate has dates;
+        further forms are ``("before", pick, seconds)``, ``("running", seconds)`` and ``("intervals", points)``. Picks,
+        points and the ends of ``("window", start, stop)`` are values of the coordinate; whole numbers in a window are
+        samples.
 
         Raises ValueError for an unknown dimension or option, an uneven coordinate, and as `wavefilt.denoise`, and
         TypeError for samples that are not numbers.

@@ -42,18 +42,17 @@ def faster(shape: tuple[int, ...], analysis: Analysis, dtype: str) -> bool:
     """Whether numba takes less time than PyWavelets for a batch (batch, *shape), in this process as it is."""
     if dtype not in DTYPES or (_decimated(analysis) and shape[-1] < ROW):
         return False
-    pays = 1.0
-    if _in_use(analysis, dtype):
-        pays = LOADED / _first(analysis.taps) if _decimated(analysis) else 0.0
-    return _work(shape, analysis) >= pays
+    if in_use(analysis, dtype):
+        return not _decimated(analysis) or prod(shape) >= LOADED
+    return _work(shape, analysis) >= 1
 
 
-def worth_compiling(shape: tuple[int, ...], analysis: Analysis, dtype: str) -> bool:
+def worth_compiling(shape: tuple[int, ...], analysis: Analysis) -> bool:
     """Whether numba, which is `faster` once compiled, is so though kernels may have to be compiled first."""
-    return _in_use(analysis, dtype) or _work(shape, analysis) >= COMPILING
+    return _work(shape, analysis) >= COMPILING
 
 
-def _in_use(analysis: Analysis, dtype: str) -> bool:
+def in_use(analysis: Analysis, dtype: str) -> bool:
     """Whether this process has used kernels of the transform."""
     return (dtype if _decimated(analysis) else f"{analysis.transform.name} {dtype}") in loaded
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import cached_property, partial
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from wavefilt.arrays import Array
 from wavefilt.backends.cuda.denoiser import Denoised, Denoiser, joined
@@ -152,20 +151,6 @@ class Cuda(Backend):
         out = guarded(partial(interop.empty, rows.shape, rows.dtype, like), self.clear)
         interop.flat(out).copy_to_device(np.ascontiguousarray(rows).reshape(-1))
         return out
-
-    def resident(self, shape: tuple[int, int], dtype: DTypeLike) -> Samples:
-        """Allocate rows on the current GPU. Raises MemoryError."""
-        return guarded(lambda: target.cuda.device_array(shape, dtype), self.clear)
-
-    def host_buffer(self, size: int, dtype: DTypeLike) -> Array:
-        """Allocate pinned memory."""
-        return guarded(lambda: target.cuda.pinned_array(size, dtype), self.clear)
-
-    def send(self, samples: Array, resident: Samples, place: int) -> None:
-        interop.flat(resident)[place : place + samples.size].copy_to_device(samples.reshape(-1))
-
-    def fetch(self, resident: Samples, place: int, out: Array) -> None:
-        interop.flat(resident)[place : place + out.size].copy_to_host(out.reshape(-1))
 
     def _plan(self, analysis: Analysis, x: Samples, shape: tuple[int, ...] = ()) -> tuple[Plan, Stream]:
         """Return a plan for the rows of ``x``, of its or another shape, and its stream; give the plan back."""

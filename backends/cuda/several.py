@@ -15,7 +15,6 @@ from itertools import pairwise
 from typing import Any, Literal, TypeVar
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from wavefilt import engine
 from wavefilt.arrays import Array
@@ -229,10 +228,6 @@ class Several(Cuda):
     def take(self, x: Samples, *axes: int) -> interop.Traces:
         with self.on_device_of(x):
             return super().take(x, *axes)
-
-    def resident(self, shape: tuple[int, int], dtype: DTypeLike) -> Samples:
-        """Allocate rows on the first GPU."""
-        return self._members[0].submit(partial(self._members[0].backend.resident, shape, dtype)).result()
 
     def on_device_of(self, x: Samples) -> AbstractContextManager[object]:
         """Return a context in which new memory is on the GPU of an array."""

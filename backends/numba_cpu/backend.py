@@ -115,8 +115,7 @@ class NumbaCPU(Backend):
         derived = type(self) is not NumbaCPU  # it may transform in another way
         if report or derived or x.dtype not in _DTYPES or not (x.flags.c_contiguous and x.flags.aligned):
             return None
-        y = prepared.denoise(x, options, level, self._tile, out)
-        return None if y is None else (y, None)
+        return prepared.denoise(x, options, level, self._tile, out)
 
     def statistics(self, pyramids: Sequence[Pyramid], scope: Scope) -> NumbaStatistics:
         first = pyramids[0]

@@ -17,6 +17,7 @@ from wavefilt import threads, trend
 from wavefilt.arrays import Array
 from wavefilt.backends.crossover import numba_crossover
 from wavefilt.options import Options
+from wavefilt.statistics.reference import Measured
 from wavefilt.thresholding import rules
 
 from . import dwt, entries, launching, local, memory, modwt, native, team
@@ -69,12 +70,15 @@ def release() -> None:
         _in_vain.clear()
 
 
-def denoise(x: Array, options: Options, level: int, tile: int, out: Array | None = None) -> Array | None:
-    """Return the rows denoised, in ``out`` if given, or None where this is not possible in one launch.
+def denoise(
+    x: Array, options: Options, level: int, tile: int, out: Array | None = None
+) -> tuple[Array, Measured] | None:
+    """Return the rows denoised, in ``out`` if given, with noise and thresholds; None if not possible in one launch.
 
     It is not possible for rows with gaps, dead ones, unchanged ones, errors, and for some options.
     """
-    key = x.shape, x.dtype.char, tile, threads.get_num_threads(), id(options), level
+    number = threads.get_num_threads()
+    key = x.shape, x.dtype.char, tile, number, id(options), level
     with _lock:
         run = _idle.pop(key, None)
         if run is None and key in _in_vain:
@@ -87,16 +91,16 @@ def denoise(x: Array, options: Options, level: int, tile: int, out: Array | None
         if not _possible(x, options, level):
             _note_in_vain(key, options, 1 << 62)
             return None
-        run = Run(x[: _rows_at_once(x, options, level)], options, level, tile)
-    y = run(x, out)
-    if y is None:
+        run = Run(x[: _rows_at_once(x, options, level, number)], options, level, tile)
+    found = run(x, out, number)
+    if found is None:
         _note_in_vain(key, options, WAIT)
     with _lock:
         _idle[key] = run
         if new:
             while len(_idle) > IDLE or sum(own.size for own in _idle.values()) > memory.RETAINED // 2:
                 _idle.pop(next(iter(_idle)))
-    return y
+    return found
 
 
 def _note_in_vain(key: Hashable, options: Options, calls: int) -> None:
@@ -112,9 +116,9 @@ def _copies(options: Options, level: int) -> int:
     return coefficients * (2 if options.rule.local else 1) + (options.trend is not None)
 
 
-def _rows_at_once(x: Array, options: Options, level: int) -> int:
-    """Return how many of the rows are denoised together."""
-    blocks = x.nbytes * _copies(options, level) // max(BLOCK, SHARE * threads.get_num_threads())
+def _rows_at_once(x: Array, options: Options, level: int, number: int) -> int:
+    """Return how many of the rows are denoised together by a number of threads."""
+    blocks = x.nbytes * _copies(options, level) // max(BLOCK, SHARE * number)
     return -(-len(x) // max(min(blocks, len(x)), 1))
 
 
@@ -155,8 +159,11 @@ class Run:
         counted, _ = statistics.surveying(wanted, options.known_rule == "bayes")
         noise_of, scale = (NOISE_OF[sigma], rules.MAD_TO_SIGMA) if isinstance(sigma, str) else (GIVEN, float(sigma))
         where = memory.address(x), samples, noise_of, RULES[str(options.known_rule)]
-        numbers = statistics.medians, statistics.powers, statistics.counts, scale, *options.factors(bands, samples)
+        factors, gains = options.factors(bands, samples)
+        numbers = statistics.medians, statistics.powers, statistics.counts, scale, factors, gains
         thresholds, function = np.empty((bands, self._rows)), launching.KEEP
+        self._thresholds, self._gains = thresholds, np.repeat(scale * gains[:, None], self._rows, axis=1)
+        self._medians = {GIVEN: None, GLOBAL: statistics.medians[:1], LEVEL: statistics.medians}[noise_of]
         limits = np.inf if shrinks_locally else most, thresholds, peak.infinite
         work = entries.CHOOSE.of(x.dtype, *where, *numbers, *limits, no_samples(x.dtype))
         jobs += [*counted, team.Job(work, self._rows, GRAIN)]
@@ -172,33 +179,45 @@ class Run:
         self._most = np.finfo(x.dtype).max / growth  # in this dtype
         self._most_bits = peak.bits_of(self._most)
 
-    def __call__(self, x: Array, out: Array | None) -> Array | None:
+    def __call__(self, x: Array, out: Array | None, number: int) -> tuple[Array, Measured] | None:
         """Return the rows denoised; None if one is not finite, may be dead or overflow, or stays as it is.
 
-        If there are several blocks, the last one begins with rows of the one before.
+        ``number`` is that of the threads. If there are several blocks, the last one begins with rows of the one before.
         """
         y, target = launching.destination(out, x.shape, x.dtype)
-        source, pitch, first, last = memory.address(x), x.strides[0], 0, len(x) - self._rows
-        while True:
-            self._samples.set(source + first * pitch)
-            self._result.set(target + first * pitch)
+        if len(x) == self._rows:
+            return (y, self._measured()) if self._block(x, y, memory.address(x), target, number) else None
+        source, pitch, last = memory.address(x), x.strides[0], len(x) - self._rows
+        sigma, thresholds = np.empty((2, len(self._thresholds), len(x)))
+        for first in [*range(0, last, self._rows), last]:
             own = slice(first, first + self._rows)
-            if self._options.trend:
-                done = self._without_trend(x[own], y[own])
-            else:
-                done = self._program.run() <= self._most_bits
-            if not done or first == last:
-                return y if done else None
-            first = min(first + self._rows, last)
+            if not self._block(x[own], y[own], source + first * pitch, target + first * pitch, number):
+                return None
+            found = self._measured()
+            sigma[:, own], thresholds[:, own] = found.sigma, found.thresholds
+        return y, Measured(sigma, thresholds, None)
 
-    def _without_trend(self, x: Array, y: Array) -> bool:
+    def _block(self, x: Array, y: Array, source: int, target: int, number: int) -> bool:
+        """Denoise a block of rows at these addresses, and return whether this was possible."""
+        self._samples.set(source)
+        self._result.set(target)
+        if self._options.trend:
+            return self._without_trend(x, y, number)
+        return self._program.run(number) <= self._most_bits
+
+    def _measured(self) -> Measured:
+        """Return noise and thresholds of the block just denoised."""
+        sigma = self._gains if self._medians is None else self._medians * self._gains
+        return Measured(sigma, self._thresholds.copy(), None)
+
+    def _without_trend(self, x: Array, y: Array, number: int) -> bool:
         """Denoise a block without its trend, which is added again, and return whether this was possible."""
         with np.errstate(invalid="ignore", over="ignore"):
             lines = trend.of_rows(x, self._options.trend)  # type: ignore[arg-type]
             if not lines.highest <= self._most:
                 return False
             lines.remove(x, 0, self._detrended)
-        if self._program.run() > self._most_bits:
+        if self._program.run(number) > self._most_bits:
             return False
         lines.restore(y)
         return True

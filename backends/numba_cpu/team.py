@@ -187,13 +187,16 @@ class Program:
 
     def __init__(self, jobs: Sequence[Job], limit: int = LIMITLESS, most: int = LIMITLESS) -> None:
         self.jobs, self.limit, self._most, self._helpers = jobs, limit, most, -1
-        self._shares, self.works = max(job.shares for job in jobs), [work for job in jobs for work, _ in job.works]
+        self._shares, self.works = (
+            max(1, *(job.shares for job in jobs)),
+            [work for job in jobs for work, _ in job.works],
+        )
         pages = -(-max(work.workspace for work in self.works) // 4096)
         self.pitch = pages * 4096 + 3 * memory.LINE  # in different sets of the caches
 
-    def run(self) -> int:
-        """Do all jobs, and return the highest result."""
-        helpers = min(threads.worth(self._shares), self._most) - 1
+    def run(self, number: int = 0) -> int:
+        """Do all jobs, with up to ``number`` threads if given, and return the highest result."""
+        helpers = min(number or threads.worth(self._shares), self._shares, self._most) - 1
         if helpers != self._helpers:
             self.cut(helpers)
         turn = _Turn()

@@ -21,13 +21,14 @@ Command = TypeVar("Command", bound=Callable[..., None])
 FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-def progress(steps: Sequence[Step], describe: Callable[[Step], str]) -> Iterator[Step]:
+def progress(steps: Sequence[Step]) -> Iterator[Step]:
     """Yield the steps of a study, with a bar on standard error if that is a terminal."""
     from tqdm import tqdm
 
     with tqdm(steps, leave=False, disable=not sys.stderr.isatty()) as bar:
         for step in bar:
-            bar.set_postfix_str(describe(step))
+            parts = step if isinstance(step, tuple) else (step,)
+            bar.set_postfix_str(", ".join(str(getattr(part, "label", part)) for part in parts))
             yield step
 
 

@@ -24,7 +24,7 @@ from wavefilt.benchmarks.laplace import images, rows
 from wavefilt.benchmarks.laplace.images import RADIUS, ROWS, SCIPY, VARIANTS
 
 VARIANT = {variant.name: variant for variant in VARIANTS}
-STUDIES = {"1d": (rows, ["--samples", "4Ki"]), "2d": (images, ["--size", "61x47"])}
+STUDIES = {"1d": (rows, ["--samples", "4Ki"]), "2d": (images, ["--size", "61", "47"])}
 
 
 def laplace(x):

@@ -184,7 +184,7 @@ def test_regret_is_the_time_of_the_choice():
     [
         ("blocks --device x", "h200"),
         ("scaling --most 1Ki", "64Ki"),
-        ("laplace 2d --size 65535x65535", "2 GiB"),
+        ("laplace 2d --size 65535 65535", "2 GiB"),
     ],
 )
 def test_mistakes(arguments, words, capsys):

@@ -147,11 +147,12 @@ def test_a_forked_child_and_a_call_while_the_interpreter_ends():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("delay", [0.01, 0.05, 0.1])
-def test_a_fork_while_another_thread_makes_the_first_call(delay):
+@pytest.mark.parametrize("before", ["", "wavefilt.denoise(X, backend='pywavelets')\n"], ids=["import", "kernels"])
+def test_a_fork_while_another_thread_makes_the_first_call(before, delay):
     """Nobody would release locks of LLVM or of imports in the child, so the fork waits for them."""
     done = python(
-        "import time\n"
-        "wavefilt.denoise(X, backend='pywavelets')\n"
+        "import time; wavefilt.threads\n"
+        f"{before}"
         f"first = threading.Thread(target=denoised); first.start(); time.sleep({delay})\n"
         "child = os.fork()\n"
         "if child == 0: signal.alarm(30); denoised(); os._exit(0)\n"

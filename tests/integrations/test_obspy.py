@@ -191,3 +191,19 @@ def test_noise_by_times_and_picks_of_each_trace(rng, name):
     if expected[0] != expected[1]:
         with pytest.raises(ValueError, match="record"):
             wavefilt.obspy.denoise(stream, sigma=sigma(), scope="record")
+
+
+def test_noise_before_origins_and_picks_in_headers(rng):
+    rows = 0.1 * rng.standard_normal((3, 1500))
+    rows[:, 550:] += np.sin(np.arange(950) / 9)
+    stream = obspy.Stream([obspy.Trace(row, {"delta": 0.001, "station": f"S{i}"}) for i, row in enumerate(rows)])
+    start = stream[0].stats.starttime
+    stream[0].stats.sac = {"b": 2.0, "o": 2.1, "a": 2.5}
+    stream[1].stats.sh = {"P-ONSET": start + 0.5, "ORIGIN": start - 3}
+    y = wavefilt.obspy.denoise(stream)
+    for i, sigma in enumerate([("window", 0, 467), ("window", 0, 467), "level"]):
+        np.testing.assert_array_equal(y[i].data, wavefilt.denoise(rows[i], sigma=sigma))
+    np.testing.assert_array_equal(wavefilt.obspy.denoise(stream, sigma="level")[0].data, wavefilt.denoise(rows[0]))
+    found = wavefilt.compare(stream[:2], rule=["universal", "bayes"])
+    words = "0.467 s before the first arrival (header a) or the first arrival (header P-ONSET)"
+    assert (found.declared, found.noise) == (True, words)

@@ -48,7 +48,7 @@ def test_samples_and_headers_come_back(tmp_path, name):
         assert unaltered == case.data
     else:
         assert_allclose(read(unaltered, **again).samples, case.samples, rtol=1e-7)
-    denoised = recording.denoise("db4", backend="pywavelets")
+    denoised = recording.denoise("db4", preset="gentle", backend="pywavelets")
     expected = wavefilt.denoise(recording.samples, "db4", backend="pywavelets")
     assert_array_equal(denoised.samples, expected)
     result = written(denoised, tmp_path)
@@ -238,7 +238,7 @@ def test_traces_of_different_lengths_in_any_order(tmp_path, capsys):
         recording.samples  # noqa: B018
     with pytest.raises(ValueError, match="one length"):
         recording.denoise(two_dimensional=True)
-    denoised = recording.denoise("db4")
+    denoised = recording.denoise("db4", preset="gentle")
     for before, after in zip(recording.traces, denoised.traces, strict=True):
         assert_allclose(after, wavefilt.denoise(before, "db4"), rtol=1e-6)
     again = read(written(denoised, tmp_path))
@@ -338,7 +338,7 @@ def test_files_that_obspy_writes(rng, name, dtype, tmp_path):
     recording = wavefilt.read(tmp_path / "a.dat")
     assert (recording.format, recording.interval) == (name.lower(), pytest.approx(0.01))
     assert_allclose(recording.samples[0], stored, rtol=1e-6)  # text has 7 digits, SEG-Y by ObsPy IBM floats
-    denoised = recording.denoise("db4")
+    denoised = recording.denoise("db4", preset="gentle")
     denoised.write(tmp_path / "b.dat")
     again = wavefilt.read(tmp_path / "b.dat")
     integers = name == "GSE2" or (name == "MSEED" and dtype == "i4")
@@ -373,7 +373,7 @@ def test_miniseed_keeps_encodings_records_gaps_and_times(tmp_path, rng, parts, t
         obspy.Stream([one, two]).write(file, format="MSEED", encoding=encoding, reclen=records, byteorder=order)
         traces += [one, two]
     recording = read(file.getvalue())
-    denoised = recording.denoise("db2", two_dimensional=two_dimensional)
+    denoised = recording.denoise("db2", preset="gentle", two_dimensional=two_dimensional)
     again = _obspy_read(io.BytesIO(written(denoised, tmp_path)), "MSEED")
     found = [(stats.encoding, stats.record_length, stats.byteorder) for stats in (t.stats.mseed for t in again)]
     assert found == [part[1:] for part in parts for _ in range(2)]

@@ -15,7 +15,7 @@ pytest.importorskip("panel")
 
 import panel as pn
 import param
-from bokeh.models import BoxAnnotation
+from bokeh.models import BoxAnnotation, Title
 
 SAMPLE = SAMPLES / "seismic.dat"
 
@@ -32,7 +32,8 @@ class Page:
         """Set widgets by the first word of their labels."""
         for name, value in values.items():
             (widget,) = [widget for label, widget in self.widgets.items() if label.startswith(name)]
-            value = widget.options[value] if isinstance(widget, pn.widgets.Select) else value
+            if isinstance(widget, pn.widgets.Select):
+                value = value if value == "auto" else widget.options[value]
             with param.edit_constant(widget):
                 widget.param.update({"value": value} | ({"value_throttled": value} if name == "Gain" else {}))
 
@@ -95,7 +96,7 @@ def path(tmp_path):
 @pytest.fixture
 def page(path, tmp_path):
     found = Page(path, level=3, output=tmp_path / "out.dat")
-    found.choose(Scale="one for all")
+    found.choose(Picture="density", Scale="one for all", AGC="off")
     return found
 
 
@@ -129,7 +130,7 @@ def test_every_change_is_drawn(page, path):
         shows(page, recording.samples, expected)
 
 
-def test_invalid_options_show_a_message_and_the_plots_do_not_change(page):
+def test_invalid_options_show_a_message_and_no_result(page):
     for word, label, value in (
         ("above the maximum", "Levels", "12"),
         ("empirical Bayes", "Threshold function", "median"),
@@ -138,13 +139,15 @@ def test_invalid_options_show_a_message_and_the_plots_do_not_change(page):
     ):
         if "Hz" in label:
             page.choose(Shown="B: band-pass")
-        before, python = page.data("image-after"), page.python
         page.choose(**{label: value})
         assert word in page.message
-        assert page.data("image-after") is before
-        assert page.python == python
-        page.choose(Shown="A: wavelets", Levels="3", Noise="of each level", **{"Threshold function": "default"})
+        assert not page.data("image-after")["image"]
+        assert not len(page.data("spectrum-residual")["level"])
+        assert page.python == ""
+        assert page.widgets["Save out.dat"].disabled
+        page.choose(Shown="A: wavelets", Levels="3", Noise="of each level", **{"Threshold function": "auto"})
         assert page.message == ""
+        assert page.image("after").size
 
 
 CHOICES = {
@@ -246,7 +249,7 @@ def test_the_band_pass_is_shown_instead_and_not_saved(tmp_path):
     x = np.random.default_rng(5).standard_normal((24, 200))
     x[1, 50:60] = np.nan
     page = Page(x, interval=0.004, output=tmp_path / "out.npy")
-    page.choose(Picture="density", Scale="one for all", Shown="B: band-pass", From=5.0, To=40.0)
+    page.choose(Picture="density", Scale="one for all", AGC="off", Shown="B: band-pass", From=5.0, To=40.0)
     assert page.widgets["Save out.npy"].disabled
     expected = executed(page.python, x=x)["filtered"] - np.nanmean(x, axis=1, keepdims=True)
     close(page.image("after"), np.where(np.isnan(x), np.nan, expected))
@@ -270,9 +273,14 @@ def test_the_band_pass_is_that_of_obspy():
 
 def test_the_trust_report_is_that_of_the_result(page, path):
     recording = wavefilt.read(path)
-    page.press("Does the residual contain signal?")
     shown = " ".join(str(pane.object) for pane in page.viewer.__panel__().select(pn.pane.HTML))
-    assert recording.denoise(level=3, backend="pywavelets").trust(recording).summary() in shown
+    assert recording.denoise(level=3, backend="pywavelets").trust(recording).summary().split("; ", 1)[1] in shown
+    page.choose(Preset="gentle")
+    assert "bayes (gentle)" in page.widgets["Threshold rule"].options
+    shown = " ".join(str(pane.object) for pane in page.viewer.__panel__().select(pn.pane.HTML))
+    gentle = recording.denoise(preset="gentle", backend="pywavelets")
+    np.testing.assert_array_equal(page.viewer.denoised.samples, gentle.samples)
+    assert gentle.trust(recording).summary().split("; ", 1)[1] in shown
 
 
 def test_save_writes_what_is_shown_once(page, path, tmp_path):
@@ -315,6 +323,17 @@ def test_wiggles_are_the_samples_of_the_result(page, path):
     np.testing.assert_allclose((after - numbers)[inside], 0.5 * (before - numbers)[inside], atol=1e-5)
 
 
+def test_the_gain_of_the_residual_is_automatic_and_marked():
+    x = np.random.default_rng(0).standard_normal((24, 1000)) * np.where(np.arange(1000) < 500, 1, 100)
+    page = Page(x, interval=0.001)
+    across, _ = page.wiggles("residual")  # the default up to 60 traces
+    shifts = across - np.arange(24)[:, None]
+    quiet, loud = (np.sqrt(np.mean(part**2)) for part in (shifts[:, 50:400], shifts[:, 600:950]))
+    assert quiet == pytest.approx(loud, rel=0.3)
+    titles = [title.text for pane in page.panes for title in pane.object.select({"type": Title})]
+    assert [title for title in titles if "AGC" in title] == ["residual (before − after), AGC 0.15 s"]
+
+
 def test_a_window_is_marked_and_the_details_are_those_of_the_result(path):
     page = Page(path, level=3, sigma=("seconds", 0.02, 0.12))
     assert page.windows == [pytest.approx((0.0195, 0.1195))] * 3
@@ -325,7 +344,7 @@ def test_a_window_is_marked_and_the_details_are_those_of_the_result(path):
     assert before.max() == 0
     assert after[-20:].mean() < before[-20:].mean() - 3
     page.choose(Trace=7)
-    assert any("trace 7" in pane.object.title.text for pane in page.panes)
+    assert any("trace 7" in title.text for pane in page.panes for title in pane.object.select({"type": Title}))
     page.choose(Noise="of each level")
     assert page.windows == []
 
@@ -356,6 +375,7 @@ def test_large_images_and_long_traces_keep_the_largest_samples():
 def test_traces_have_a_scale_of_their_own_and_silent_ones_stay_silent():
     x = np.random.default_rng(1).standard_normal((4, 100)) * [[1000.0], [500.0], [100.0], [1e-9]]
     page = Page(np.tile(x, (6, 1)), level=0)
+    page.choose(Picture="density")
     spread = np.ptp(page.image("before"), axis=1)
     assert max(spread[:3]) / min(spread[:3]) < 2
     assert spread[3] < 1e-9

@@ -51,6 +51,15 @@ def ricker(samples, at, frequency=0.08):
     return (1 - 2 * square) * np.exp(-square)
 
 
+def share(x, y):
+    """Return the energy of the residual over that of the traces, both about the mean of each trace; NaN are gaps."""
+    energies = [
+        np.nansum((rows - np.nanmean(rows, axis=-1, keepdims=True)) ** 2)
+        for rows in (x.astype("f8") - y, x.astype("f8"))
+    ]
+    return energies[0] / energies[1]
+
+
 def gain_db(clean, noisy, denoised):
     """Return the improvement of the signal-to-noise ratio of a whole array."""
     return 10 * np.log10(np.sum(np.abs(noisy - clean) ** 2) / np.sum(np.abs(denoised - clean) ** 2))

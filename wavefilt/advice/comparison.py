@@ -20,8 +20,8 @@ from wavefilt.arrays import Array, Floats
 from wavefilt.backends import Backend, registry
 from wavefilt.containers import Container, traces_of
 from wavefilt.noise import for_ranking
-from wavefilt.options import Common, NoiseForm, Options, check_names
-from wavefilt.recording import Recording
+from wavefilt.options import Common, NoiseForm, Options, check_names, completed
+from wavefilt.recording import Recording, supports
 from wavefilt.thresholding.rules import RULES
 from wavefilt.wavelets.filters import WaveletLike
 
@@ -141,7 +141,9 @@ class Comparison:
         most: int,
     ) -> None:
         self.common, self.backend, self.seed = common, backend, seed
-        self.whole = traces_of(x, common.get("sigma", "level"), axis, axes).checked()
+        self.whole = traces_of(x, common.get("sigma"), axis, axes).checked()
+        # a noise window that headers declare, not the user, is left out of methods that do not support it
+        self.declared = None if "sigma" in common else self.whole.recording.declared_noise
         self.taken = _part_of(self.whole, most)
         self.x, rows = self.taken.traces, self.taken.rows
         self.sigmas = [sigma for sigma in self.taken.sigmas for _ in range(len(self.x) // max(len(rows), 1))]
@@ -162,6 +164,11 @@ class Comparison:
         self.trials: tuple[Trial, ...] = ()
         self.skipped: dict[str, str] = {}
         self.complete = True
+
+    def presets(self) -> list[dict[str, Any]]:
+        """Return the recipe and the preset "strong" for traces; "gentle" and "section" are among the rules."""
+        data = {**self.whole.recipe, "seismic": True}
+        return [] if self.taken.ndim == 2 else [completed({}, preset, **data) for preset in (None, "strong")]
 
     def attempt(
         self, methods: Sequence[Mapping[str, Any]], progress: Progress, strict: bool = False, end: float = math.inf
@@ -255,6 +262,8 @@ class Comparison:
         done = np.empty_like(rows)
         for sigma in dict.fromkeys(sigmas):
             chosen, given = [each == sigma for each in sigmas], {} if own_noise else {"sigma": sigma}
+            if given and self.declared and isinstance(sigma, tuple):
+                given = given if supports(Options(**options, ndim=self._ndim), sigma) else {}
             done[chosen] = run(rows[chosen], Options(**{**options, **given}, ndim=self._ndim), self.backend).samples
         return done
 
@@ -270,6 +279,12 @@ class Comparison:
             return np.asarray(y, np.float64).reshape(rows.shape)
 
         return harm.verdict(harm.find(self.x[:count], trial.denoised[:count], again, self.sigmas[:count], self.seed))
+
+    @property
+    def noise(self) -> str:
+        """Origin of the noise model in words."""
+        clock = replace(self.whole.recording.clock(0), interval=self.whole.interval)
+        return self.model.words(clock, self.declared.source if self.declared else "")
 
     @property
     def best(self) -> Trial:
@@ -318,7 +333,7 @@ class Comparison:
     def notes(self) -> list[str]:
         """Return what a user should know about the table."""
         share = f"{100 * self.noise_share:.0f} % of the energy"
-        notes = [f"gain in signal-to-noise ratio, estimated; noise: {self.model.words(self.whole.interval)}, {share}"]
+        notes = [f"gain in signal-to-noise ratio, estimated; noise: {self.noise}, {share}"]
         if not self.complete:
             notes.append("stopped at the time limit; the search was not finished")
         if others := [trial.name for trial in self.tied[1:]]:
@@ -344,7 +359,10 @@ class Comparison:
 
         Raises ValueError for another ending, ImportError without matplotlib, FileExistsError, OSError.
         """
-        before = Recording(self.x, (self.taken.interval,) * len(self.x), "npy", None, source=self.taken.name)
+        delays = set(self.taken.recording.delays)
+        delay, count = delays.pop() if len(delays) == 1 else 0.0, len(self.x)
+        intervals, delays_of = (self.taken.interval,) * count, (delay,) * count
+        before = Recording(self.x, intervals, "npy", None, source=self.taken.name, delays=delays_of)
         before.plot(replace(before, traces=self.best.denoised), path=path, overwrite=overwrite)
 
 
@@ -422,6 +440,8 @@ def compare(
         rules = [rule] if isinstance(rule, str) or not isinstance(rule, Sequence) else rule
         transforms = [transform] if isinstance(transform, str) else transform
         methods = found.candidates(transforms, list(RULES) if rule is None else rules)
+        if rule is None and set(given) <= {"sigma"}:
+            methods = [*found.presets(), *methods]
     found.attempt(methods, progress, strict)
     return found.judge()
 
@@ -430,7 +450,7 @@ def tune(
     x: Any,
     *,
     seconds: float = 30.0,
-    sigma: NoiseForm = "level",
+    sigma: NoiseForm | None = None,
     axis: int = -1,
     axes: tuple[int, int] | None = None,
     backend: str | Backend = "auto",
@@ -474,8 +494,8 @@ def tune(
     if not seconds > 0:
         raise ValueError(f"`seconds` must be a positive number, not {seconds!r}")
     end = time.monotonic() + seconds
-    found = Comparison(x, {} if sigma == "level" else {"sigma": sigma}, axis, axes, backend, seed, MOST // 4)
-    found.attempt(found.candidates(["dwt"], list(RULES)), progress)
+    found = Comparison(x, {} if sigma is None else {"sigma": sigma}, axis, axes, backend, seed, MOST // 4)
+    found.attempt([*found.presets(), *found.candidates(["dwt"], list(RULES))], progress)
     for option, values in GRID.items():
         best = [trial.own for trial in found.trials[:KEPT]]
         changed = [{**own, option: value} for own in best for value in values if value != own.get(option)]

@@ -76,6 +76,7 @@ def page(report: TrustReport) -> str:
     size = f"{len(report.noisy)} trace{'s' * (len(report.noisy) != 1)} x {report.noisy.shape[1]} samples"
     parts = [f"<h1>Can this result be trusted?</h1><p>{escape(report.name or 'Recording')}, {size}</p>"]
     parts.append(f"<p>{badge(report.verdict, more=' large')} {escape(report.summary().partition('; ')[2])}</p>")
+    parts += [f"<p>{escape(text)}</p>" for text in report.statements]
     traces, growth = _traces(report), _growth(report) if np.isfinite(report.effect.change).any() else ""
     parts.append(f"{traces}<main>")
     for answer in report.answers:
@@ -97,7 +98,8 @@ def _traces(report: TrustReport) -> str:
 
     intervals = (report.interval,) * len(report.noisy)
     before, after = (
-        Recording(rows, intervals, "npy", None, source=report.name) for rows in (report.noisy, report.denoised)
+        Recording(rows, intervals, "npy", None, report.name, delays=(report.delay,) * len(rows))
+        for rows in (report.noisy, report.denoised)
     )
     options = PlotOptions(panels="before,after,residual,spectra")
     return _image(draw(before, after, options), "The traces before and after, the residual, and their spectra")
@@ -110,15 +112,16 @@ def _growth(report: TrustReport) -> str:
     from wavefilt.plotting.data import COLORS
     from wavefilt.plotting.figure import style
 
-    effect, step = report.effect, report.interval or 1.0
+    effect = report.effect
     change, marked = effect.change, effect.significant
-    label = "time (samples)" if report.interval is None else "time (s)"
+    zero = " from the trigger" if report.delay else ""
+    label = "time (samples)" if report.interval is None else f"time{zero} (s)"
     figure = Figure(figsize=(5.2, 3.4), layout="constrained")  # readable at the width of a phone
     axes = figure.subplots()
     if len(change) < IMAGE:
         worst = int(np.nan_to_num(change, nan=-np.inf).max(axis=1).argmax())
         change, marked = change[worst], marked[worst]
-        times = (np.arange(change.size) + 1) * effect.cell * step
+        times = report.times((np.arange(change.size) + 1) * effect.cell)
         axes.axhline(WORST, color=HARM, linewidth=1, linestyle="--", label=f"harmful above {WORST:g}")
         axes.plot(times, change, color=COLORS["after"], drawstyle="steps-mid", linewidth=1.2)
         axes.plot(times[marked], change[marked], "o", color=SIGNAL, markersize=4, label="signal in the residual")
@@ -127,12 +130,13 @@ def _growth(report: TrustReport) -> str:
         axes.legend(fontsize=8, frameon=False)
     else:
         columns = np.linspace(0, len(change) - 1, min(COLUMNS, len(change))).astype(int)
-        extent = (-0.5, len(change) - 0.5, report.noisy.shape[1] * step, 0)
+        start, stop = report.times([0, report.noisy.shape[1]]).tolist()
+        extent = (-0.5, len(change) - 0.5, stop, start)
         drawn = axes.imshow(change[columns].T, cmap="PuOr_r", vmin=-2, vmax=2, aspect="auto", extent=extent)
         bar = figure.colorbar(drawn, ax=axes, extend="both", shrink=0.9)
         bar.set_label("growth of the error (noise energy = 1)", fontsize=8)
         trace, window = np.nonzero(marked)
-        axes.plot(trace, (window + 1) * effect.cell * step, ".", color="black", markersize=2)
+        axes.plot(trace, report.times((window + 1) * effect.cell), ".", color="black", markersize=2)
         axes.set(xlabel="trace; purple: better, orange: worse, dots: signal in the residual", ylabel=label)
     style(axes, grid=len(effect.change) < IMAGE)
     return _image(figure, "Growth of the error and signal in the residual by window")

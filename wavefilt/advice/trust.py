@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from wavefilt._version import __version__
 from wavefilt.arrays import Array, Counts, Floats, Mask, constant, take
-from wavefilt.options import Noise, NoiseForm, Options, to_call
+from wavefilt.options import Clock, Noise, NoiseForm, Options, to_call, to_give
 from wavefilt.quality import arrival_shift
 from wavefilt.report import Facts
 
@@ -65,8 +65,8 @@ QUESTIONS = {
     ),
     "windows": Question(
         "Is there signal in the residual?",
-        f"Signal where a window of the residual has more energy than for simulated noise of the same spectrum that "
-        f"is denoised in the same way, at a false discovery rate of {harm.RATE:.0%} (Benjamini and Hochberg 1995).",
+        f"Signal where a window of the residual has more energy than for simulated noise of the same spectrum, "
+        f"denoised in the same way, at a false discovery rate of {harm.RATE:.0%} (Benjamini and Hochberg 1995).",
     ),
     "lateral": Question(
         "Is the residual coherent from trace to trace?",
@@ -125,12 +125,18 @@ class TrustReport:
         The numbers of the traces in the array that was given.
     interval : float or None
         Sampling interval in seconds.
+    delay : float
+        Time of the first sample in seconds.
+    declared : str
+        The origin of noise that headers declare, in words.
     name, call : str
         Title of the report, and the call or command that denoised.
     checksum : str
         SHA-256 of the bytes of the noisy samples that were given.
     notes : tuple of str
         Samples that were not tested.
+    statements : tuple of str
+        Statements about the residual: `wavefilt.report.statements`.
     """
 
     noisy: Floats
@@ -139,10 +145,13 @@ class TrustReport:
     shifts: Floats
     traces: Counts
     interval: float | None = None
+    delay: float = 0.0
+    declared: str = ""
     name: str = ""
     call: str = ""
     checksum: str = ""
     notes: tuple[str, ...] = field(default=())
+    statements: tuple[str, ...] = field(default=())
 
     @property
     def effect(self) -> Effect:
@@ -206,7 +215,7 @@ class TrustReport:
             "first_breaks": int(shifts.size),
             "first_break_shift": float(np.median(shifts)) if shifts.size else None,
             "answers": {answer.name: answer.verdict for answer in self.answers},
-            "noise": [{"kind": each.model.kind, "source": each.model.words()} for each in self.effects],
+            "noise": [{"kind": kind, "source": source} for kind, source in self._noise()],
             "call": self.call,
             "version": __version__,
             "sha256": self.checksum,
@@ -239,13 +248,23 @@ class TrustReport:
         return {
             "command or call": self.call or "not given",
             "version": f"wavefilt {__version__}",
-            "noise": "; ".join(f"{each.model.kind}: {each.model.words(self.interval)}" for each in self.effects),
+            "noise": "; ".join(f"{kind}: {source}" for kind, source in self._noise()),
             "SHA-256 of the noisy samples": self.checksum,
             "samples": " ".join([samples, *self.notes]),
         }
 
+    def _noise(self) -> list[tuple[str, str]]:
+        """Return the kinds and the origins of the noise models."""
+        clock = Clock(self.interval, None, self.noisy.shape[1], self.name, self.delay)
+        return [(each.model.kind, each.model.words(clock, self.declared)) for each in self.effects]
+
+    def times(self, samples: ArrayLike) -> Floats:
+        """Return the times of samples in seconds; without an interval, the samples."""
+        step, start = (1.0, 0.0) if self.interval is None else (self.interval, self.delay)
+        return np.asarray(start + step * np.asarray(samples, np.float64))
+
     def _time(self, samples: float, sign: str = "") -> str:
-        """Return a number of samples as a time in words."""
+        """Return a duration, given in samples, in words."""
         if self.interval is None:
             return f"{round(samples, 1):{sign}g} samples"
         return f"{samples * self.interval:{sign}.4g} s"
@@ -277,9 +296,10 @@ class TrustReport:
         cell, change, told = self.effect.cell, self.effect.change, f"Estimated gain: {self._gains()}"
         if np.isfinite(change).any():
             trace, window = np.unravel_index(int(np.nanargmax(change)), change.shape)
-            start, stop = (self._time(int(window + edge) * cell) for edge in (0, 2))
-            told += f"; in the worst window, of trace {self.traces[trace]} between {start} and {stop}, the error "
-            told += f"changed by {change[trace, window]:+.1f} times the noise energy"
+            start, stop = self.times(int(window) * cell + np.array([0, 2 * cell]))
+            unit = "s" if self.interval else "samples"
+            told += f"; in the worst window, of trace {self.traces[trace]} between {start:.4g} and {stop:.4g} {unit}, "
+            told += f"the error changed by {change[trace, window]:+.1f} times the noise energy"
         if self.verdict == "undecided":
             told += f". The verdict {self._doubt()}"
         return Answer("error", self.verdict, f"{told}.")
@@ -376,16 +396,20 @@ def break_shifts(noisy: Floats, denoised: Floats, noise: Floats) -> Floats:
     return shifts
 
 
-def options_of(options: Options) -> dict[str, Any]:
-    """Return the options of `Recording.denoise`, and of the command."""
+def options_of(options: Options, headers: bool = False) -> dict[str, Any]:
+    """Return the options of `Recording.denoise` and of the command; with ``headers`` these declare the noise."""
     given = {each.name: getattr(options, each.name) for each in fields(Options) if each.init}
     section = given.pop("ndim") == 2
-    return given | {"rule": options.rule.option, "transform": options.transform.word, "two_dimensional": section}
+    given |= {"rule": options.rule.option, "transform": options.transform.word, "two_dimensional": section}
+    return given | ({"sigma": None} if headers else {})
 
 
-def call_in_python(source: str, options: Options) -> str:
-    """Return a line of Python that denoises a file with these options."""
-    return f"wavefilt.read({source!r}).denoise({to_call(options_of(options))})"
+def call_in_python(source: str, options: Options, recipe: dict[str, Any], declared: bool, used: bool) -> str:
+    """Return a line of Python that denoises a file, with its `Recording.recipe`, with these options.
+
+    ``declared`` and ``used`` are whether headers declare the noise, and whether that was used.
+    """
+    return f"wavefilt.read({source!r}).denoise({to_call(to_give(options_of(options, used), **recipe), declared)})"
 
 
 def report(
@@ -395,6 +419,8 @@ def report(
     *,
     sigma: NoiseForm = "level",
     interval: float | None = None,
+    delay: float = 0.0,
+    declared: str = "",
     name: str = "",
     call: str = "",
     samples: int = 1 << 23,
@@ -419,6 +445,10 @@ def report(
         As for `wavefilt.denoise`: a standard deviation or a window declares the noise, ``"global"`` declares it white.
     interval : float, optional
         Sampling interval in seconds, for times and frequencies.
+    delay : float
+        Time of the first sample in seconds.
+    declared : str
+        The origin of a noise window that headers declare, in words.
     name, call : str
         Title of the report, and the call or command that denoised, which the report states.
     samples : int
@@ -463,7 +493,7 @@ def report(
     unit = effects[0].unit
     shifts = break_shifts(x / unit, y / unit, effects[0].model.variance)
     checksum = hashlib.sha256(np.ascontiguousarray(np.ma.getdata(given[0])).tobytes()).hexdigest()
-    return TrustReport(x, y, effects, shifts, traces, interval, name, call, checksum, notes)
+    return TrustReport(x, y, effects, shifts, traces, interval, delay, declared, name, call, checksum, notes)
 
 
 def _sample(traces: int, samples: int, most: int) -> tuple[Counts, slice, tuple[str, ...]]:

@@ -20,17 +20,14 @@ import pywt
 from wavefilt import arrays, backends
 from wavefilt.api import denoise as denoise_array
 from wavefilt.arrays import Array, DType, Floats, Mask
-from wavefilt.backends.interface import Backend
 from wavefilt.chunks import Chunk, Part
-from wavefilt.engine import Job, Result
+from wavefilt.engine import Job, Result, Rows
 from wavefilt.errors import SQUARES_OVERFLOW
 from wavefilt.options import Keywords, Options
 from wavefilt.options import along as along_axes
 from wavefilt.statistics.mergeable import Begin, Counted, HostTally, PassStatistics, State, merged
 from wavefilt.thresholding.rules import RULES
 from wavefilt.thresholding.shrinkage import Shrinkage
-from wavefilt.transforms import Pyramid
-from wavefilt.trend import of_rows
 from wavefilt.vocabulary import check
 from wavefilt.wavelets.boundary import ROUND, extended
 from wavefilt.wavelets.filters import WaveletLike
@@ -175,13 +172,14 @@ class _BlockJob(Job):
 
     def count(self, block: Array, part: Part, state: State, dead: Mask | None) -> Counted:
         """Count the coefficients that belong to the block, for the next pass of ``state``; dead rows are left out."""
-        rows = _host_rows(block)
-        rows = rows if dead is None else np.ascontiguousarray(rows[~dead])
-        if not len(rows):
+        x = _host_rows(block)
+        x = x if dead is None else np.ascontiguousarray(x[~dead])
+        if not len(x):
             return HostTally(state).result()
-        pyramid, backend = self._decompose(rows)
-        tally = HostTally(state, backend.summation.tabulate)
-        tally.add(self.details(Chunk(slice(0, len(rows)), self.samples, (part,)), pyramid.coefficients))
+        rows, chunk = self._rows(x), Chunk(slice(0, len(x)), self.samples, (part,))
+        pyramid = rows.decompose(chunk, self)
+        tally = rows.tally(state)
+        tally.add(self.details(chunk, pyramid.coefficients))
         return tally.result()
 
     def thresholds(self, state: State) -> tuple[Floats, Floats]:
@@ -196,34 +194,39 @@ class _BlockJob(Job):
         self, block: Array, part: Part, dead: Mask | None, measured: tuple[Floats, Floats], dtype: DType
     ) -> Array:
         """Denoise the samples that belong to the block, with the noise and thresholds that were measured."""
-        rows = _host_rows(block)
-        pyramid, backend = self._decompose(rows)
-        sigma, thresholds = (np.broadcast_to(values, (len(values), len(rows))) for values in measured)
-        y = backend.reconstruct(pyramid, Shrinkage(self.options.function(self.samples), thresholds, sigma))
-        if self.options.trend is not None:
-            of_rows(rows, self.options.trend).restore(y)
-        y = self.options.blended(rows, y)
-        if not np.isfinite(y).all():
-            raise ValueError(f"samples overflow {rows.dtype} in the transform; scale them down first")
+        x = _host_rows(block)
+        rows, chunk = self._rows(x), Chunk(slice(0, len(x)), self.samples, (part,))
+        sigma, thresholds = (np.broadcast_to(values, (len(values), len(x))) for values in measured)
+        shrinkage = Shrinkage(self.options.function(self.samples), thresholds, sigma)
+        if not (rows.write(chunk, rows.decompose(chunk, self), shrinkage, self) and np.isfinite(rows.out).all()):
+            raise ValueError(f"samples overflow {x.dtype} in the transform; scale them down first")
         unchanged = ~thresholds.any(axis=0) if dead is None else dead | ~thresholds.any(axis=0)
         one_end = (part.first == 0) != (part.last == self.samples)
         if self.extends_constants or not one_end:  # details of equal samples are rounding errors
-            unchanged |= arrays.constant(rows)
-        y[unchanged] = rows[unchanged]
-        y = np.ascontiguousarray(y[:, part.start - part.first : part.stop - part.first])
+            unchanged |= arrays.constant(x)
+        y = np.where(unchanged[:, None], x[:, part.start - part.first : part.stop - part.first], rows.out)
         y = y.reshape(*block.shape[:-1], -1).astype(dtype, copy=False)
         home = backends.home(block)
         return y if home is None else home.to_device(y, block)
 
-    def _decompose(self, rows: Array) -> tuple[Pyramid, Backend]:
-        if not np.isfinite(rows).all():
+    def _rows(self, x: Array) -> _BlockRows:
+        """Return the rows of a block for the steps of denoising. Raises ValueError for samples that are not finite."""
+        if not np.isfinite(x).all():
             hint = 'gaps need `scope="trace"`, and one chunk along the axis of the samples'
             raise ValueError(f"a sample is NaN or infinite: {hint}")
-        dtype, on_host = arrays.dtype_name(rows.dtype), self.options.on_host
-        backend = backends.choose(self.backend, dtype, rows.shape, self.analysis, on_host=on_host)
-        if self.options.trend is not None:
-            rows = of_rows(rows, self.options.trend).removed(rows)
-        return backend.decompose(rows, self.analysis), backend
+        how = arrays.dtype_name(x.dtype), x.shape, self.analysis
+        return _BlockRows(x, x, backends.choose(self.backend, *how, on_host=self.options.on_host))
+
+
+class _BlockRows(Rows):
+    """The rows of a block with its halo, which is one chunk; ``out`` becomes the samples that belong to it."""
+
+    def take(self, chunk: Chunk) -> Array:
+        return self.x
+
+    def put(self, chunk: Chunk, y: Array) -> None:
+        ((own, _),) = chunk.kept()
+        self.out = y[:, own]
 
 
 def _constants(block: Array) -> Array:

@@ -11,6 +11,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from wavefilt.errors import OptionError
+from wavefilt.interrupts import blocked
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -57,7 +58,7 @@ def _local(processes: int) -> Iterator[Client]:
     settings = {f"distributed.nanny.pre-spawn-environ.{name}": value for name, value in ENVIRONMENT.items()}
     threads = {"WAVEFILT_NUM_THREADS": "1"}
     with ExitStack() as stack:
-        with config.set(settings), _interrupts_blocked():
+        with config.set(settings), blocked([signal.SIGINT]):  # a terminal sends Ctrl-C to all processes
             cluster = LocalCluster(n_workers=processes, threads_per_worker=1, dashboard_address=":0", env=threads)
             stack.enter_context(cluster)
         yield stack.enter_context(Client(cluster))
@@ -90,22 +91,6 @@ def check_workers(client: Client) -> None:
     others = [f"{address} has {name}" for address, name in names.items() if name != f"wavefilt {own}"]
     if others:
         raise RuntimeError(f"workers need wavefilt {own}: {', '.join(others)}")
-
-
-@contextmanager
-def _interrupts_blocked() -> Iterator[None]:
-    """Start processes that ignore Ctrl-C, which a terminal sends to all processes; this one receives it at the end."""
-    if sys.platform == "win32":
-        yield
-        return
-    from multiprocessing import resource_tracker
-
-    resource_tracker.ensure_running()  # it would unblock the signal if it started inside
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _processes(scheduler: str) -> int:

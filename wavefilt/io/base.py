@@ -93,6 +93,9 @@ class Headers(Mapping[str, Any]):
         The headers of each trace, if these are the headers of a file.
     delay : float
         Seconds from the trigger to the first sample; negative if the recording began before the trigger.
+    onset : tuple of float and str
+        Time in seconds after the trigger, and name, of the event before which there is only noise: the trigger, an
+        origin time or a first arrival.
     time : numpy.datetime64
         Date and time of the trigger, or of the first sample if there is no delay. Local time unless ``utc``.
     source, receiver : tuple of float
@@ -108,6 +111,7 @@ class Headers(Mapping[str, Any]):
     fields: Mapping[str, Any] = field(default_factory=dict, repr=False)
     traces: tuple[Headers, ...] = field(default=(), repr=False)
     delay: float | None = None
+    onset: tuple[float, str] | None = None
     time: np.datetime64 | None = None
     utc: bool = False
     source: tuple[float, ...] = ()
@@ -148,6 +152,7 @@ class Contents:
     notes: tuple[str, ...] = ()
     ids: tuple[str, ...] = ()
     starts: tuple[np.datetime64, ...] = ()
+    delays: Sequence[float] = ()
 
     @property
     def samples(self) -> Array:
@@ -178,6 +183,11 @@ class Contents:
         (0.0, (10.0,))
         """
         return named(self.format).headers(self) if self.origin is not None else Headers()
+
+    @cached_property
+    def onsets(self) -> Sequence[tuple[float, str] | None]:
+        """`Headers.onset` of each trace; empty if the headers give none."""
+        return named(self.format).onsets(self) if self.origin is not None else ()
 
     @cached_property
     def offsets(self) -> tuple[float, ...]:
@@ -233,6 +243,8 @@ class Format:
         Whether the "file" is a folder.
     streamed : bool
         Whether `open` is defined.
+    seismic : bool
+        Whether the files are seismic records, for which denoising has the recipe as defaults, or arrays of any data.
     """
 
     name: str
@@ -244,6 +256,7 @@ class Format:
     datasets: bool = False
     folder: bool = False
     streamed: bool = False
+    seismic: bool = True
 
     def recognise(self, probe: Probe) -> bool:
         """Return whether a file has the marks of this format. A file with the marks of two formats is refused."""
@@ -281,6 +294,11 @@ class Format:
     def headers(self, contents: Contents) -> Headers:
         """Return the headers of traces that were read by this format."""
         return Headers()
+
+    def onsets(self, contents: Contents) -> Sequence[tuple[float, str] | None]:
+        """Return `Headers.onset` of each trace; nothing if there are none."""
+        found = [header.onset for header in contents.headers.traces]
+        return found if any(found) else ()
 
 
 FORMATS: dict[str, Format] = {}
@@ -369,10 +387,8 @@ def _refusal(probe: Probe) -> tuple[str, str] | None:
 def recognised(probe: Probe) -> Format | None:
     """Return the format whose marks a file has, None if it has none.
 
-    Raises FormatError for an empty file, a file with the marks of several formats, and a kind that is not read.
+    Raises FormatError for a file with the marks of several formats, and for a kind that is not read.
     """
-    if probe.size == 0:
-        raise FormatError("the file is empty")
     found = [format for format in FORMATS.values() if format.recognise(probe)]
     refusal = _refusal(probe)
     if len(found) + bool(refusal) > 1:

@@ -93,11 +93,7 @@ def _read(file: BinaryIO, path: str, name: str | None, layout: Layout) -> Conten
         probe = Probe(file)
         if probe.head.startswith(COMPRESSED) and (name != "raw" or path.lower().endswith(COMPRESSED_ENDINGS)):
             probe = Probe(_decompressed(file, probe.head))
-        if probe.size == 0:
-            raise FormatError("the file is empty")
-        if name is not None and FORMATS[name].folder:
-            raise FormatError(f"is a file; a {name} store is a folder")
-        format = _detected(probe) if name is None else FORMATS[name]
+        format = _format_of(probe, name) or _format_of_obspy(probe)
         data = probe.bytes(0, probe.size)
     except FormatError as error:
         raise about(path, error) from error
@@ -132,11 +128,19 @@ def _decompressed(file: BinaryIO, head: bytes) -> BinaryIO:
         raise FormatError(f"a damaged or truncated compressed file ({reason(error)})") from error
 
 
-def _detected(probe: Probe) -> Format:
-    """Return the format of a file by its content. Raises FormatError if there is none, or more than one."""
-    format = recognised(probe) or resembled(probe)
-    if format is not None:
-        return format
+def _format_of(probe: Probe, name: str | None, *, streamed: bool = False) -> Format | None:
+    """Return the format of a file: the one named, or the one recognised by content, of all or of the streamed ones."""
+    if probe.size == 0:
+        raise FormatError("the file is empty")
+    if name is None:
+        return recognised(probe) or resembled(probe, streamed=streamed)
+    if checked(name).folder:
+        raise FormatError(f"is a file; a {name} store is a folder")
+    return FORMATS[name]
+
+
+def _format_of_obspy(probe: Probe) -> Format:
+    """Return the format that ObsPy recognises. Raises FormatError if there is none."""
     name = recognised_by_obspy(probe.file)
     if name is not None:
         return FORMATS.get(name) or ObspyFormat(name)
@@ -146,14 +150,19 @@ def _detected(probe: Probe) -> Format:
 
 
 def open_source(path: str | os.PathLike[str], layout: Layout, format: str | None = None) -> Source:
-    """Open a file, or ``path::dataset``, whose traces can be read in parts.
+    """Open a file, or ``path::dataset``, whose traces can be read in parts; raw binary if the layout has a dtype.
 
     Raises NotStreamed for other formats, FormatError for a damaged file, OSError if it cannot be read.
     """
     name, layout = resolve(path, layout)
     chosen = None
     try:
-        chosen = folder_format(name, format) if os.path.isdir(name) else _streamable(name, layout, format)
+        if os.path.isdir(name):
+            chosen = folder_format(name, format)
+        else:
+            with open(name, "rb", buffering=0) as file:
+                if file.seekable():
+                    chosen = _format_of(Probe(file), format or ("raw" if layout.dtype else None), streamed=True)
         if chosen is not None and chosen.streamed:
             return chosen.open(name, layout)
         *others, last = (format.name for format in FORMATS.values() if format.streamed)
@@ -161,19 +170,6 @@ def open_source(path: str | os.PathLike[str], layout: Layout, format: str | None
         raise NotStreamed(f"{only}; convert the file, or denoise it in memory")
     except FormatError as error:
         raise about(name, error, chosen if chosen and chosen.streamed else None) from error
-
-
-def _streamable(path: str, layout: Layout, name: str | None) -> Format | None:
-    """Return the format asked for, raw if the layout says so, or the one recognised; None for a pipe."""
-    with open(path, "rb", buffering=0) as file:
-        if not file.seekable():
-            return None
-        probe = Probe(file)
-        if name is None and layout.dtype is None:
-            return recognised(probe) or resembled(probe, streamed=True)
-        if probe.size == 0:
-            raise FormatError("the file is empty")
-        return checked(name or "raw")
 
 
 # --------------------------------------------------------------------------------------------------------- writing

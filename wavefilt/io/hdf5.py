@@ -62,7 +62,7 @@ class Hdf5File(FileSource):
 
 
 class Hdf5(StreamedFormat):
-    name, label, endings, datasets = "hdf5", "HDF5", (".h5", ".hdf5"), True
+    name, label, endings, datasets, seismic = "hdf5", "HDF5", (".h5", ".hdf5"), True, False
     keeps = f"samples, as dataset `traces`, and the sampling interval in seconds, as its attribute `{INTERVAL}`"
 
     def recognise(self, probe: Probe) -> bool:
@@ -131,35 +131,22 @@ def _found(file: h5py.File, layout: Layout) -> tuple[str, ChunkedArray]:
 
 def _rewritten(file: h5py.File, name: str, axis: int | None) -> ChunkedArray:
     """Return the dataset for denoised samples; one of integers is replaced by one of floats, otherwise like it."""
-    old = file[name]
-    dtype = written(old.dtype)
-    if dtype != old.dtype:
-        new = file.create_dataset_like(None, old, dtype=dtype, scaleoffset=None)
-        for key in old.attrs:
-            if key not in ("DIMENSION_LIST", "REFERENCE_LIST", "CLASS", "NAME"):
-                new.attrs.create(key, old.attrs[key], dtype=old.attrs.get_id(key).dtype)
-        for before, after in zip(old.dims, new.dims, strict=True):
-            for scale in before.values():
-                after.attach_scale(scale)
-                before.detach_scale(scale)
-        for link in _hard_links(file, name):
-            del file[link]
-            file[link] = new
-        old = new
-    return ChunkedArray(old, axis, old.chunks)
-
-
-def _hard_links(file: h5py.File, name: str) -> list[str]:
-    """Return every name of the dataset except soft links, which follow."""
     import h5py
 
-    dataset, found = file[name], []
-
-    def note(other: str, link: h5py.HardLink | h5py.SoftLink | h5py.ExternalLink) -> None:
-        if isinstance(link, h5py.HardLink) and file[other] == dataset:
-            found.append(other)
-
-    if h5py.h5o.get_info(dataset.id).rc == 1 and isinstance(file.get(name, getlink=True), h5py.HardLink):
-        return [name]  # a file of many groups takes long to search
-    file.visititems_links(note)
-    return found
+    old = file[name]
+    dtype = written(old.dtype)
+    if dtype == old.dtype:
+        return ChunkedArray(old, axis, old.chunks)
+    if h5py.h5o.get_info(old.id).rc > 1 or not isinstance(file.get(name, getlink=True), h5py.HardLink):
+        raise FormatError(f"{name} has other names, which would keep the integers; copy it to a file first")
+    new = file.create_dataset_like(None, old, dtype=dtype, scaleoffset=None)
+    for key in old.attrs:
+        if key not in ("DIMENSION_LIST", "REFERENCE_LIST", "CLASS", "NAME"):
+            new.attrs.create(key, old.attrs[key], dtype=old.attrs.get_id(key).dtype)
+    for before, after in zip(old.dims, new.dims, strict=True):
+        for scale in before.values():
+            after.attach_scale(scale)
+            before.detach_scale(scale)
+    del file[name]
+    file[name] = new
+    return ChunkedArray(new, axis, new.chunks)

@@ -47,6 +47,7 @@ class NpyFile(ContiguousFile):
 
 class Npy(StreamedFormat):
     name, endings, keeps = "npy", (".npy",), "samples, of traces of equal length"
+    seismic = False
 
     def recognise(self, probe: Probe) -> bool:
         return probe.head.startswith(b"\x93NUMPY")
@@ -71,7 +72,7 @@ class Member:
 
 
 class Npz(Format):
-    name, endings = "npz", (".npz",)
+    name, endings, seismic = "npz", (".npz",), False
 
     def recognise(self, probe: Probe) -> bool:
         return probe.head.startswith((b"PK\x03\x04", b"PK\x05\x06"))

@@ -8,7 +8,7 @@ import io
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -48,7 +48,7 @@ CODES = ("network", "station", "location", "channel")
 class Origin:
     """ObsPy's stream, with all headers, and its name of the format."""
 
-    stream: Stream
+    stream: Stream | Sequence[Trace]
     format: str
 
 
@@ -90,7 +90,8 @@ class ObspyFormat(Format):
         traces = []
         for trace in contents.origin.stream:
             start = np.datetime64(trace.stats.starttime.ns, "ns")
-            traces.append(Headers(dict(trace.stats), time=start if start.astype(int) else None, utc=True))
+            time = start if start.astype(int) else None
+            traces.append(Headers(dict(trace.stats), onset=_onset(trace), time=time, utc=True))
         return Headers({}, tuple(traces))
 
 
@@ -103,6 +104,34 @@ class Mseed(ObspyFormat):
 
     def convert(self, contents: Contents) -> bytes:
         return waveform_bytes(contents, "MSEED", ("i2", "i4", "f4", "f8"))
+
+
+ONSETS = {
+    ("sac", "a"): "first arrival",
+    ("sh", "P-ONSET"): "first arrival",
+    ("sac", "o"): "origin time",
+    ("sh", "ORIGIN"): "origin time",
+    ("knet", "evot"): "origin time",
+    ("seg2", "DELAY"): "trigger",
+}
+"""Places in ``Trace.stats`` of the event before which there is only noise, and its name."""
+
+
+def _onset(trace: Trace) -> tuple[float, str] | None:
+    """Return the seconds from the first sample to the first arrival, origin or trigger, and its name."""
+    stats = trace.stats
+    for (format, field), name in ONSETS.items():
+        with suppress(KeyError, TypeError, ValueError):  # most formats have none of these fields
+            value = stats[format][field]
+            if format == "seg2":
+                seconds = -float(value)
+            elif format == "sac":
+                seconds = float(value) - float(stats.sac.get("b", 0))
+            else:
+                seconds = value - stats.starttime
+            if seconds > 0:
+                return seconds, f"the {name} (header {field})"
+    return None
 
 
 def contents_of(stream: Stream, format: str) -> Contents:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -62,15 +61,45 @@ class SacFile(ContiguousFile):
             raise FormatError("SAC: no samples")
         if fields.get("iftype", UNDEFINED) not in TYPES or not evenly:
             raise FormatError("SAC: a spectrum, or samples that are not evenly spaced")
-        # the shortest number that is the same float: 0.01 instead of 0.009999999776
-        delta = fields.get("delta", 0)
-        interval = float(str(np.float32(delta))) if delta > 0 else layout.dt
+        interval = _shortest(fields["delta"]) if fields.get("delta", 0) > 0 else layout.dt
         super().__init__(file, "sac", Places(HEADER, np.dtype(self.order + "f4"), (1,), (count,), count, 1), interval)
         codes = [fields.get(name, "") for name in ("knetwk", "kstnm", "khole", "kcmpnm")]
         time = _time(fields)
         if time is not None and any(codes):
             start = time + np.timedelta64(round(fields.get("b", 0.0) * 1e6), "us")
             self.ids, self.starts = (".".join(codes),), (start,)
+
+    def header(self, trace: int) -> Headers:
+        """Return the defined fields by their names in the manual.
+
+        The delay counts from the origin time, if it is given. Noise ends at the first arrival or the origin time.
+        """
+        fields = self.fields
+        source, receiver = (
+            (fields[f"{end}lo"], fields[f"{end}la"], fields.get(f"{end}el", 0.0))
+            if {f"{end}lo", f"{end}la"} <= fields.keys()
+            else ()
+            for end in ("ev", "st")
+        )
+        begin, origin, time = _shortest(fields.get("b", 0.0)), _shortest(fields.get("o", 0.0)), _time(fields)
+        origin = origin if abs(origin) < LONGEST else 0.0
+        marks = (("a", "first arrival"), ("o", "origin time"))
+        marked = ((fields[name] - origin, f"the {words} (header {name})") for name, words in marks if name in fields)
+        return Headers(
+            fields,
+            delay=round(begin - origin, 9),
+            onset=next((mark for mark in marked if mark[0] > begin - origin), None),
+            time=None if time is None else time + np.timedelta64(round(origin * 1e6), "us"),
+            utc=True,
+            source=source,
+            receiver=receiver,
+            length_unit="deg",
+            units=UNITS.get(fields.get("idep", 0)),
+        )
+
+    def delays(self) -> tuple[float, ...]:
+        delay = self.header(0).delay
+        return (delay,) if delay else ()
 
     @contextmanager
     def rewritten(self, file: BinaryIO) -> Iterator[Samples]:
@@ -110,20 +139,7 @@ class Sac(StreamedFormat):
         return waveform_bytes(contents, "SAC", ("f4",))
 
     def headers(self, contents: Contents) -> Headers:
-        """Return the defined fields by their names in the manual; the delay counts from the origin time, if given."""
-        fields = contents.origin.fields
-        source, receiver = (
-            (fields[f"{end}lo"], fields[f"{end}la"], fields.get(f"{end}el", 0.0))
-            if {f"{end}lo", f"{end}la"} <= fields.keys()
-            else ()
-            for end in ("ev", "st")
-        )
-        begin, origin, time = fields.get("b", 0.0), fields.get("o", 0.0), _time(fields)
-        origin = origin if abs(origin) < LONGEST else 0.0
-        time = None if time is None else time + np.timedelta64(round(origin * 1e6), "us")
-        units = UNITS.get(fields.get("idep", 0))
-        place = Headers(source=source, receiver=receiver, length_unit="deg", units=units)
-        return Headers(traces=(replace(place, fields=fields, delay=begin - origin, time=time, utc=True),))
+        return Headers(traces=(contents.origin.header(0),))
 
 
 def byte_order(probe: Probe) -> str | None:
@@ -144,6 +160,11 @@ def _fields(probe: Probe, order: str) -> Mapping[str, Any]:
         fields[name] = text.split(b"\0")[0].decode("latin-1").strip()
     del fields["-"]
     return {name: value for name, value in fields.items() if value not in (UNDEFINED, str(UNDEFINED), "")}
+
+
+def _shortest(value: float) -> float:
+    """Return the shortest number that is the same 32-bit float: 0.01 instead of 0.009999999776."""
+    return float(str(np.float32(value)))
 
 
 def _time(fields: Mapping[str, Any]) -> np.datetime64 | None:

@@ -65,10 +65,13 @@ class Seg2(Format):
         origin = _scan(data)
         samples = [_samples(origin, trace) for trace in origin.traces]
         alike = len({(len(row), row.dtype) for row in samples}) == 1
-        intervals = tuple(_interval(origin.strings(trace), layout.dt) for trace in origin.traces)
+        strings = [origin.strings(trace) for trace in origin.traces]
+        intervals = tuple(_interval(own, layout.dt) for own in strings)
+        delays = [next(iter(_numbers(own.get("DELAY", ""))), 0.0) for own in strings]
         integers = any(trace.code < 4 for trace in origin.traces)
         notes = ("integer samples are written as 32-bit floats",) if integers else ()
-        return Contents(np.array(samples) if alike else samples, intervals, "seg2", origin, notes=notes)
+        traces, delays = np.array(samples) if alike else samples, delays if any(delays) else []
+        return Contents(traces, intervals, "seg2", origin, notes=notes, delays=delays)
 
     def write(self, contents: Contents) -> bytes:
         """Return the file with new samples; integer codes become code 4 and the pointers move accordingly."""
@@ -199,9 +202,11 @@ def _header(strings: dict[str, str], time: np.datetime64 | None, unit: str) -> H
     if receiver and source:
         (x, y), (other_x, other_y) = ((*place, 0.0)[:2] for place in (receiver, source))
         offset = math.copysign(math.hypot(x - other_x, y - other_y), x - other_x) * (FOOT if unit == "ft" else 1.0)
+    delay = first.get("DELAY")
     return Headers(
         strings,
-        delay=first.get("DELAY"),
+        delay=delay,
+        onset=(0.0, "the trigger (header DELAY)") if (delay or 0) < 0 else None,
         time=time,
         source=source,
         receiver=receiver,

@@ -12,6 +12,7 @@ import struct
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -37,6 +38,8 @@ MOST_EXTENDED = 100
 """Extended textual headers that a plausible SEG-Y file has at most."""
 METRES, FEET = 1, 2
 LOCAL, GREENWICH, UTC = 1, 2, 4
+ONSET = (0.0, "the trigger (header DelayRecordingTime)")
+"""`Headers.onset` of a trace that begins before the trigger."""
 UNITS = {1: "Pa", 2: "V", 3: "mV", 4: "A", 5: "m", 6: "m/s", 7: "m/s^2", 8: "N", 9: "W"}
 SCALES = (1000, 100, 10, 1)
 """Factors of coordinates in new files: the first with which they fit in four bytes is taken."""
@@ -107,23 +110,40 @@ class SegyFile(ContiguousFile):
         if self._result != sizes:
             self.notes = ("integer samples are written as 32-bit floats, sample format code 5",)
 
-    def file_headers(self) -> bytes:
-        """Return the textual and the binary header; nothing for SU."""
+    @cached_property
+    def fields(self) -> dict[str, Any]:
+        """The fields of the binary header, and the text as ``TextualHeader``; nothing for SU."""
         self._file.seek(0)
-        return self._file.read(min(FILE_HEADERS, self.sizes.begin))
+        head = self._file.read(min(FILE_HEADERS, self.sizes.begin))
+        if not head:
+            return {}
+        text = head[:TEXT].decode("ascii" if head[:1] == b"C" else "cp037", "replace")
+        return _unpacked(BINARY, BINARY_NAMES, self.sizes.endian, head[TEXT:]) | {"TextualHeader": text}
 
-    def trace_headers(self) -> list[bytes]:
-        """Return the headers of all traces, without additional ones, with number of samples and interval filled in."""
-        sizes, found = self.sizes, []
-        size = sizes.header + sizes.samples * int(DTYPES[sizes.code][1])
-        for i in range(sizes.traces):
-            self._file.seek(sizes.begin + i * size)
-            header = bytearray(self._file.read(TRACE_HEADER))
-            struct.pack_into(sizes.endian + "H", header, 114, min(sizes.samples, 0xFFFF))
-            if not any(header[116:118]) and (self.interval or 1) < 0.065:
-                struct.pack_into(sizes.endian + "H", header, 116, round(1e6 * (self.interval or 0)))
-            found.append(bytes(header))
-        return found
+    def trace_header(self, trace: int) -> bytes:
+        """Return the header of a trace, without additional ones, with number of samples and interval filled in."""
+        header = bytearray(self._header_bytes(trace, 0, TRACE_HEADER))
+        struct.pack_into(self.sizes.endian + "H", header, 114, min(self.sizes.samples, 0xFFFF))
+        if not any(header[116:118]) and (self.interval or 1) < 0.065:
+            struct.pack_into(self.sizes.endian + "H", header, 116, round(1e6 * (self.interval or 0)))
+        return bytes(header)
+
+    def header(self, trace: int) -> Headers:
+        row = _unpacked(TRACE, TRACE_NAMES, self.sizes.endian, self.trace_header(trace))
+        return _header(row, self.fields.get("MeasurementSystem") == FEET)
+
+    def delays(self) -> list[float]:
+        found = []
+        for trace in range(self.sizes.traces):
+            (delay,) = struct.unpack(self.sizes.endian + "h", self._header_bytes(trace, 108, 2))
+            scalar = struct.unpack(self.sizes.endian + "h", self._header_bytes(trace, 214, 2))[0] if delay else 1
+            found.append(_scaled(delay, scalar) / 1000)
+        return found if any(found) else []
+
+    def _header_bytes(self, trace: int, first: int, count: int) -> bytes:
+        sizes = self.sizes
+        self._file.seek(sizes.begin + trace * (sizes.header + sizes.samples * int(DTYPES[sizes.code][1])) + first)
+        return self._file.read(count)
 
     def copy(self, to: BinaryIO) -> None:
         """Write all headers, and the samples, or zeros of another width."""
@@ -177,7 +197,8 @@ class Segy(StreamedFormat):
         whole, kind = abs(interval - round(interval)) < 1e-6 and interval < 1 << 15, content.dtype.str[1:]
         raw, order, headers = [], self._order(), contents.headers.traces
         if isinstance(contents.origin, SegyFile):
-            raw, order = contents.origin.trace_headers(), contents.origin.sizes.endian
+            raw = [contents.origin.trace_header(i) for i in range(traces)]
+            order = contents.origin.sizes.endian
         sizes = Sizes(order, NEW_CODES[kind], 0, count, traces, interval=interval)
         out = self._file_headers(contents, sizes, second=not whole or count >= 1 << 16 or kind == "f8")
         shared = {"TRACE_SAMPLE_COUNT": count if count < 1 << 16 else 0}
@@ -226,13 +247,12 @@ class Segy(StreamedFormat):
     def headers(self, contents: Contents) -> Headers:
         """Return the fields of the binary and of the trace headers, and the text as ``TextualHeader``."""
         file: SegyFile = contents.origin
-        order, head, fields = file.sizes.endian, file.file_headers(), dict[str, Any]()
-        if head:
-            fields = dict(zip(BINARY_NAMES, struct.unpack(order + BINARY, head[TEXT:]), strict=True))
-            fields["TextualHeader"] = head[:TEXT].decode("ascii" if head[:1] == b"C" else "cp037", "replace")
-        feet = fields.get("MeasurementSystem") == FEET
-        rows = (dict(zip(TRACE_NAMES, struct.unpack(order + TRACE, h), strict=True)) for h in file.trace_headers())
-        return Headers(fields, tuple(_header(row, feet) for row in rows))
+        return Headers(file.fields, tuple(file.header(i) for i in range(file.sizes.traces)))
+
+    def onsets(self, contents: Contents) -> list[tuple[float, str] | None]:
+        """Return the triggers, unless fewer than half of the traces begin before one: their headers may be damaged."""
+        found = [ONSET if delay < 0 else None for delay in contents.delays]
+        return found if 2 * sum(onset is not None for onset in found) >= max(len(found), 1) else []
 
 
 class Su(Segy):
@@ -270,8 +290,14 @@ class Su(Segy):
 # -------------------------------------------------------------------------------------------------- sizes of a file
 
 
+def _unpacked(form: str, names: list[str], order: str, header: bytes) -> dict[str, Any]:
+    """Return the fields of a header; bytes beyond its end count as zeros."""
+    form = order + form
+    return dict(zip(names, struct.unpack(form, header.ljust(struct.calcsize(form), b"\0")), strict=True))
+
+
 def _binary_header(probe: Probe, endian: str) -> dict[str, Any]:
-    return dict(zip(BINARY_NAMES, probe.unpack(endian + BINARY, TEXT), strict=True))
+    return _unpacked(BINARY, BINARY_NAMES, endian, probe.bytes(TEXT, FILE_HEADERS - TEXT))
 
 
 def _segy(probe: Probe) -> Sizes:
@@ -399,9 +425,11 @@ def _header(row: Mapping[str, int], feet: bool) -> Headers:
     known = any((*source, *receiver)) and kind != 4
     mantissa, power = row["TransductionConstantMantissa"], row["TransductionConstantPower"]
     factor = mantissa * 10.0**power if mantissa and abs(power) < 100 else None
+    delay = _scaled(row["DelayRecordingTime"], row["ScalarTraceHeader"]) / 1000
     return Headers(
         row,
-        delay=_scaled(row["DelayRecordingTime"], row["ScalarTraceHeader"]) / 1000,
+        delay=delay,
+        onset=ONSET if delay < 0 else None,
         time=_time(row),
         utc=row["TimeBaseCode"] in (GREENWICH, UTC),
         source=source if known else (),

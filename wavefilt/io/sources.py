@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import BinaryIO, Protocol
@@ -15,7 +15,7 @@ import numpy as np
 from wavefilt.arrays import Array, DType
 from wavefilt.errors import FormatError
 from wavefilt.io.atomic import replacing
-from wavefilt.io.base import Contents, Format, Layout, named, other_format, refuse_dataset
+from wavefilt.io.base import Contents, Format, Headers, Layout, named, other_format, refuse_dataset
 
 
 class Source(ABC):
@@ -37,6 +37,14 @@ class Source(ABC):
     ids: tuple[str, ...] = ()
     starts: tuple[np.datetime64, ...] = ()
     """Ids and times of the traces, as in `wavefilt.Recording`."""
+
+    def header(self, trace: int) -> Headers:
+        """Return the header of a trace."""
+        return Headers()
+
+    def delays(self) -> Sequence[float]:
+        """Return the seconds from the trigger to the first sample of each trace; nothing if all are 0."""
+        return ()
 
     @abstractmethod
     def read(self, rows: slice, first: int, out: Array) -> None:
@@ -123,7 +131,8 @@ def contents_of(source: Source, path: str = "") -> Contents:
     traces = np.empty(source.shape, source.dtype)
     source.read(slice(0, len(traces)), 0, traces)
     intervals = (source.interval,) * len(traces)
-    return Contents(traces, intervals, source.format, source, path, source.notes, source.ids, source.starts)
+    more = source.notes, source.ids, source.starts, source.delays()
+    return Contents(traces, intervals, source.format, source, path, *more)
 
 
 class StreamedFormat(Format):

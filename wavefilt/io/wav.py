@@ -24,7 +24,7 @@ IN_DS64 = 0xFFFFFFFF
 
 
 class Wav(StreamedFormat):
-    name, label, endings = "wav", "WAV", (".wav",)
+    name, label, endings, seismic = "wav", "WAV", (".wav",), False
     keeps = "samples, sampling rate in whole Hz"
 
     def recognise(self, probe: Probe) -> bool:

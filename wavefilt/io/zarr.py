@@ -61,7 +61,7 @@ class Store(Source):
 class Zarr(Format):
     """A format whose "files" are folders: they are read and written through `Store` alone."""
 
-    name, endings, datasets, folder, streamed = "zarr", (".zarr",), True, True, True
+    name, endings, datasets, folder, streamed, seismic = "zarr", (".zarr",), True, True, True, False
 
     def recognise_folder(self, path: str) -> bool:
         return is_zarr(path)

@@ -9,6 +9,7 @@ from .figure import plot_denoising
 
 if TYPE_CHECKING:
     from wavefilt.backends import Backend
+    from wavefilt.vocabulary import Preset
 
     from .viewer import Viewer
 
@@ -20,6 +21,7 @@ def view(
     wavelet: Any = None,
     *,
     interval: float | None = None,
+    preset: Preset | None = None,
     two_dimensional: bool = False,
     output: Any = None,
     overwrite: bool = False,
@@ -43,6 +45,8 @@ def view(
     wavelet, **options
         The first options: wavelet, level, mode, rule, shrink, sigma, scope, keep, transform, spins, detrend and blend
         as for `Recording.denoise`, with noise windows in seconds where the sampling interval is known.
+    preset : {"gentle", "section", "strong"}, optional
+        As for `Recording.denoise`.
     interval : float, optional
         Sampling interval of an array in seconds; without it times are in samples.
     two_dimensional : bool
@@ -71,7 +75,7 @@ def view(
     traces = traces_of(data, interval=interval)
     if len(traces.shape) > 1:
         raise ValueError(f"{len(traces.shape) + 1} dimensions: traces (samples,) or (traces, samples) are needed")
-    first = denoise(traces, {"wavelet": wavelet, **options, "two_dimensional": two_dimensional}, backend)
+    first = denoise(traces, {"wavelet": wavelet, **options, "two_dimensional": two_dimensional}, backend, preset)
     return Viewer(first, output=None if output is None else str(output), overwrite=overwrite)
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from bokeh import models
 from bokeh.events import RangesUpdate, SelectionGeometry
+from bokeh.layouts import group_tools
 from bokeh.palettes import Magma256, RdBu11, interp_palette
 from bokeh.plotting import figure
 from panel.io import hold
@@ -19,6 +20,9 @@ from wavefilt.engine import Outcome
 
 from . import data
 
+TITLES = {"residual": "residual (before − after)"}
+AGC_SHARE = 0.15
+"""Length of the window of automatic gain control, as a share of the traces."""
 FEW = 3
 """Most traces that are drawn horizontally, with the figures below each other."""
 PALETTE = tuple(interp_palette(RdBu11, 255))
@@ -36,6 +40,17 @@ def _empty(name: str, *columns: str) -> models.ColumnDataSource:
     return models.ColumnDataSource({column: [] for column in columns}, name=name)
 
 
+def toolbar(figures: Sequence[figure]) -> models.GridPlot:
+    """Return one toolbar for all figures, which have none of their own."""
+    for drawn in figures:
+        drawn.toolbar_location = None
+    tools = [tool for drawn in figures for tool in drawn.toolbar.tools]
+    grouped = group_tools(tools)
+    zoom = next(one for one in grouped if isinstance(one.tools[0], models.BoxZoomTool))
+    bar = models.Toolbar(tools=grouped, active_drag=zoom, logo=None)
+    return models.GridPlot(children=[], toolbar=bar, toolbar_location="above", sizing_mode="stretch_width")
+
+
 class SectionFigures:
     """Three figures of traces as an image or as wiggles, drawn again in finer detail when a part is zoomed.
 
@@ -44,12 +59,14 @@ class SectionFigures:
 
     def __init__(self, traces: Container, on_window: Callable[[int, int], None]) -> None:
         self.traces, self.section, self.on_window = traces, data.SectionImages(traces.rows), on_window
-        self.step = traces.interval or 1.0
+        self.step, self.start = traces.interval or 1.0, start_of(traces)
         count, samples = traces.rows.shape
         self.horizontal = count <= FEW
-        self.display, self.together, self.gain = "wiggle" if self.horizontal else "density", False, 1.0
+        self.display = "wiggle" if count <= data.WIGGLES else "density"
+        self.together, self.gain = False, 1.0
+        self.section.half = max(8, round(samples * AGC_SHARE / 2))
         self.view = data.visible(traces.rows, (0, count), (0, samples))
-        ends = -0.5 * self.step, (samples - 0.5) * self.step
+        ends = self._time(-0.5), self._time(samples - 0.5)
         self.time_range = models.Range1d(*(ends if self.horizontal else ends[::-1]))  # to the right, or downwards
         self.trace_range = models.Range1d(-1.0, count) if count > 1 else models.Range1d(*self._amplitudes())
         self.mapper = models.LinearColorMapper(palette=PALETTE, low=-1, high=1, nan_color=data.GAP_COLOR)
@@ -62,15 +79,23 @@ class SectionFigures:
         self.figures = [self._figure(part, window) for part, window in zip(data.PARTS, self.windows, strict=True)]
         self.figures[0].on_event(RangesUpdate, self._zoomed)
 
-    def show(self, after: Array) -> None:
-        """Draw these denoised traces and the residual."""
-        self.section.after = after.real
+    def show(self, after: Array | None) -> None:
+        """Draw these denoised traces and the residual, or nothing in their places."""
+        self.section.after = None if after is None else after.real
         self.draw("after", "residual")
 
-    def style(self, display: str, together: bool, gain: float) -> None:
-        """Draw traces as "density" or "wiggle", each on its own scale or all ``together``, amplified by ``gain``."""
-        colors_only = display == self.display == "density" and together == self.together
-        self.display, self.together, self.gain = display, together, gain
+    def style(self, display: str, together: bool, gain: float, levelled: Sequence[str]) -> None:
+        """Draw traces as "density" or "wiggle", each on its own scale or all ``together``, amplified by ``gain``.
+
+        The parts in ``levelled`` have automatic gain control.
+        """
+        same = (display, together, [*levelled]) == ("density", self.together, [*self.section.levelled])
+        colors_only = same and self.display == "density"
+        self.display, self.together, self.gain, self.section.levelled = display, together, gain, levelled
+        length = 2 * self.section.half * self.step
+        for part, drawn in zip(data.PARTS, self.figures, strict=True):
+            window = f"{length:.2g} s" if self.traces.interval else f"{length:g} samples"
+            drawn.title.text = TITLES.get(part, part) + f", AGC {window}" * (part in levelled)
         self.draw(*(() if colors_only else data.PARTS))
 
     def mark(self, window: tuple[int, int] | None) -> None:
@@ -78,7 +103,7 @@ class SectionFigures:
         for box in self.windows:
             box.visible = window is not None
             if window is not None:
-                low, high = ((sample - 0.5) * self.step for sample in window)
+                low, high = (self._time(sample - 0.5) for sample in window)
                 box.update(**({"left": low, "right": high} if self.horizontal else {"bottom": low, "top": high}))
 
     def draw(self, *parts: str) -> None:
@@ -87,7 +112,10 @@ class SectionFigures:
         self.mapper.update(low=-high, high=high)
         with hold():  # one message, so that the browser draws each figure once
             for part in parts:
-                if self.display == "density":
+                if self.section.after is None and part != "before":
+                    self.images[part].data = {column: [] for column in IMAGE}
+                    self.lines[part].data = self.areas[part].data = {"x": [], "y": []}
+                elif self.display == "density":
                     self.images[part].data = self._image(part)
                     self.lines[part].data = self.areas[part].data = {"x": [], "y": []}
                 else:
@@ -105,6 +133,14 @@ class SectionFigures:
         percentile = f"each trace {clipped} the {data.CLIP['density']:g}th percentile of the input"
         return percentile + f", divided by {self.gain:g}" * (self.gain != 1)
 
+    def _time(self, sample: Any) -> Any:
+        """Return the times of samples, an array or a number, on the axis."""
+        return self.start + self.step * sample
+
+    def _sample(self, time: float) -> float:
+        """Return the place of a time among the samples."""
+        return (time - self.start) / self.step
+
     def _figure(self, part: str, window: models.BoxAnnotation) -> figure:
         select = models.BoxSelectTool(dimensions="width" if self.horizontal else "height")
         select.description = "Noise window: drag over samples that contain only noise"
@@ -112,7 +148,7 @@ class SectionFigures:
         drawn = figure(
             **dict(zip(("x_range", "y_range") if self.horizontal else ("y_range", "x_range"), ranges, strict=True)),
             name=part,
-            title=part if part != "residual" else "residual (before − after)",
+            title=TITLES.get(part, part),
             tools=[zoom, select, models.PanTool(), models.WheelZoomTool(), models.ResetTool(), models.SaveTool()],
             active_drag=zoom,
             height=200 if self.horizontal else 500,
@@ -120,7 +156,6 @@ class SectionFigures:
             stylesheets=[PHONE],
         )
         drawn.title.text_color = data.COLORS[part]
-        drawn.toolbar.logo = None
         drawn.grid.visible = False
         image = drawn.image(*IMAGE, source=self.images[part], color_mapper=self.mapper)
         drawn.patches("x", "y", source=self.areas[part], color=data.COLORS[part], fill_alpha=0.7, line_width=0)
@@ -129,14 +164,14 @@ class SectionFigures:
         time, trace = ("$x", "$y") if self.horizontal else ("$y", "$x")
         moment = ("time", f"{time}{{0.0000}} s") if self.traces.interval else ("sample", f"{time}{{0}}")
         tips = [("trace", f"{trace}{{0}}"), moment, ("value", "@image")]
-        drawn.add_tools(models.HoverTool(renderers=[image], tooltips=tips))
+        drawn.add_tools(models.HoverTool(renderers=[image], tooltips=tips, visible=False))
         self._label(drawn)
         drawn.on_event(SelectionGeometry, self._selected)
         return drawn
 
     def _label(self, drawn: figure) -> None:
         time, trace = (drawn.xaxis, drawn.yaxis) if self.horizontal else (drawn.yaxis, drawn.xaxis)
-        time.axis_label = "time from the first sample (s)" if self.traces.interval else "sample"
+        time.axis_label = data.time_label(self.traces.recording) if self.traces.interval else "sample"
         if len(self.traces.rows) == 1:
             trace.axis_label = "amplitude (data units)"
             return
@@ -159,20 +194,20 @@ class SectionFigures:
     def _image(self, part: str) -> dict[str, list[Any]]:
         """Return the data of an image along the axes of the figures."""
         image, (trace, sample, traces, samples) = self.section.image(part, self.view, self.together)
-        across, along = (trace, traces), (self.step * sample, self.step * samples)
+        across, along = (trace, traces), (self._time(sample), self.step * samples)
         (x, dw), (y, dh) = (along, across) if self.horizontal else (across, along)
         image = np.ascontiguousarray(image.T) if self.horizontal else image
         return {"image": [image], "x": [x], "y": [y], "dw": [dw], "dh": [dh]}
 
     def _points(self, traces: Array, samples: Array) -> dict[str, list[Array]]:
         """Return the points of all lines as one item: the browser indexes items, which is slow for single points."""
-        trace, time = [traces.astype(np.float32)], [(self.step * samples).astype(np.float32)]
+        trace, time = [traces.astype(np.float32)], [self._time(samples).astype(np.float32)]
         return {"x": time, "y": trace} if self.horizontal else {"x": trace, "y": time}
 
     def _selected(self, event: SelectionGeometry) -> None:
         if event.final and event.geometry["type"] == "rect":
             low, high = sorted(event.geometry[f"{'x' if self.horizontal else 'y'}{end}"] for end in (0, 1))
-            self.on_window(*(round(float(place) / self.step + 0.5) for place in (low, high)))
+            self.on_window(*(round(self._sample(float(place)) + 0.5) for place in (low, high)))
 
     def _zoomed(self, event: RangesUpdate) -> None:
         """Draw the visible section again, unless all samples are drawn already."""
@@ -181,11 +216,17 @@ class SectionFigures:
         rows = self.traces.rows
         if len(rows) == 1:
             traces = (0.0, 0.0)
-        view = data.visible(rows, traces, (time[0] / self.step, time[1] / self.step))
+        view = data.visible(rows, traces, (self._sample(time[0]), self._sample(time[1])))
         most = data.MOST_TRACES if self.display == "density" else data.WIGGLES
         if view != self.view and (len(rows) > most or rows.shape[1] > data.MOST_SAMPLES):
             self.view = view
             self.draw(*data.PARTS)
+
+
+def start_of(traces: Container) -> float:
+    """Return the time of the first sample; 0 if it differs between traces."""
+    delays = set(traces.recording.delays)
+    return delays.pop() if len(delays) == 1 and traces.interval else 0.0
 
 
 class DetailFigures:
@@ -193,7 +234,8 @@ class DetailFigures:
 
     def __init__(self, traces: Container) -> None:
         self.interval, self.rows, recording = traces.interval or 1.0, traces.rows.real, traces.recording
-        self.after = self.rows
+        self.start = start_of(traces)
+        self.after: Array | None = None
         sample = self.rows[:, :: max(1, self.rows.shape[1] // 1024)].astype(np.float64)
         energies = np.nansum(sample**2, axis=1)
         live = np.flatnonzero(recording.live)
@@ -206,15 +248,24 @@ class DetailFigures:
         frequency = f"frequency ({'Hz' if traces.interval else 'cycles per sample'})"
         self.spectra_figure = self._spectra(frequency)
         self.levels_figure = self._levels()
-        self.spectrogram_figures = self._spectrograms(frequency, "time (s)" if traces.interval else "sample")
+        self.spectrogram_figures = self._spectrograms(
+            frequency, data.time_label(recording) if traces.interval else "sample"
+        )
 
-    def show(self, after: Array, outcome: Outcome | None) -> None:
-        """Draw the spectra of these denoised traces, and the thresholds of ``outcome``; a band-pass has none."""
-        self.after = after.real
+    def show(self, after: Array | None, outcome: Outcome | None) -> None:
+        """Draw the spectra of these denoised traces, and the thresholds of ``outcome``; a band-pass has none.
+
+        Without denoised traces, only the traces before are drawn.
+        """
+        self.after = None if after is None else after.real
         if len(self.averaged):
-            spectra = data.mean_spectra(self.rows[self.averaged], self.after[self.averaged], self.peak)
+            denoised = self.rows if self.after is None else self.after
+            spectra = data.mean_spectra(self.rows[self.averaged], denoised[self.averaged], self.peak)
             largest = float(spectra["before"].max())
             for part, source in self.spectra.items():
+                if self.after is None and part != "before":
+                    source.data = {"frequency": [], "level": []}
+                    continue
                 level = data.decibels(spectra[part], largest)
                 source.data = {"frequency": np.linspace(0, 0.5 / self.interval, len(level)), "level": level}
         self.draw_spectrograms(self.trace)
@@ -227,12 +278,16 @@ class DetailFigures:
     def draw_spectrograms(self, trace: int) -> None:
         """Draw the spectrograms of this trace."""
         self.trace = min(max(trace, 0), len(self.rows) - 1)
-        amplitudes = data.spectrograms(self.rows[self.trace], self.after[self.trace], self.peak)
+        denoised = self.rows if self.after is None else self.after
+        amplitudes = data.spectrograms(self.rows[self.trace], denoised[self.trace], self.peak)
         largest = float(amplitudes["before"].max())
         size = {"dw": [self.rows.shape[1] * self.interval], "dh": [0.5 / self.interval]}
         for part, drawn in zip(data.PARTS, self.spectrogram_figures, strict=True):
+            if self.after is None and part != "before":
+                self.images[part].data = {column: [] for column in IMAGE}
+                continue
             level = data.decibels(amplitudes[part], largest).astype(np.float32)
-            self.images[part].data = {"image": [level], "x": [0.0], "y": [0.0], **size}
+            self.images[part].data = {"image": [level], "x": [self.start], "y": [0.0], **size}
             drawn.title.text = f"spectrogram {part}, trace {self.trace} (dB)"
 
     def _spectra(self, frequency: str) -> figure:
@@ -254,33 +309,31 @@ class DetailFigures:
         for name, color, label, marker in marks:
             drawn.line("band", name, line_width=1.6, source=levels, color=color, legend_label=label)
             drawn.scatter("band", name, size=7, marker=marker, source=levels, color=color, legend_label=label)
-        drawn.add_tools(
-            models.HoverTool(tooltips=[("level", "@band"), ("σ", "@sigma{0.0000}"), ("threshold", "@threshold")])
-        )
+        tips = [("level", "@band"), ("σ", "@sigma{0.0000}"), ("threshold", "@threshold")]
+        drawn.add_tools(models.HoverTool(tooltips=tips, visible=False))
         return _with_legend(drawn)
 
     def _spectrograms(self, frequency: str, time: str) -> list[figure]:
         mapper = models.LinearColorMapper(palette=Magma256, low=-data.RANGE_DB, high=0)
         ranges = {
-            "x_range": models.Range1d(0, self.rows.shape[1] * self.interval),
+            "x_range": models.Range1d(self.start, self.start + self.rows.shape[1] * self.interval),
             "y_range": models.Range1d(0, 0.5 / self.interval),
         }
         figures = []
         for source in self.images.values():
             drawn = _detail("spectrogram", "spectrogram", time, frequency, **ranges)
             image = drawn.image(*IMAGE, source=source, color_mapper=mapper)
-            drawn.add_tools(models.HoverTool(renderers=[image], tooltips=[(frequency, "$y"), ("dB", "@image{0.0}")]))
+            tips = [(frequency, "$y"), ("dB", "@image{0.0}")]
+            drawn.add_tools(models.HoverTool(renderers=[image], tooltips=tips, visible=False))
             drawn.add_layout(models.ColorBar(color_mapper=mapper, width=8, padding=4), "right")
             figures.append(drawn)
         return figures
 
 
 def _detail(name: str, title: str, x: str, y: str, **more: Any) -> figure:
-    tools: dict[str, Any] = {"tools": "xbox_zoom,reset,save", "height": 260, "sizing_mode": "stretch_width"}
-    drawn = figure(name=name, title=title, x_axis_label=x, y_axis_label=y, **tools, **more)
-    drawn.toolbar.logo = None
-    drawn.toolbar.autohide = True
-    return drawn
+    tools = [models.BoxZoomTool(), models.ResetTool(), models.SaveTool()]
+    size: dict[str, Any] = {"height": 260, "sizing_mode": "stretch_width"}
+    return figure(name=name, title=title, x_axis_label=x, y_axis_label=y, tools=tools, **size, **more)
 
 
 def _with_legend(drawn: figure) -> figure:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,15 +12,17 @@ import panel as pn
 from wavefilt import transforms
 from wavefilt.arrays import Array
 from wavefilt.containers import Container
-from wavefilt.options import rounded_seconds
+from wavefilt.options import PRESETS
 from wavefilt.thresholding.rules import RULES
 from wavefilt.thresholding.shrinkage import FUNCTIONS
-from wavefilt.vocabulary import ESTIMATORS, SCOPES
+from wavefilt.vocabulary import ESTIMATORS, PANELS, SCOPES
 from wavefilt.wavelets.filters import names as wavelets
 
 WIDE: dict[str, Any] = {"sizing_mode": "stretch_width"}
-DEFAULT, AUTO, WINDOW = "default", "auto", "noise window"
+AUTO, WINDOW = "auto", "noise window"
 """Words that stand for None, which Panel cannot show, and for a window in samples."""
+RECIPE, DEFAULT = "recipe", "default"
+"""Origins of options that are not chosen, for seismic files and for other data."""
 GAINS = [0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0]
 CORNERS = 4
 """Order of the band-pass filter, which ObsPy calls corners."""
@@ -68,24 +70,30 @@ class BandPass:
 class Controls:
     """Widgets for the options of `wavefilt.denoise`; options without a widget stay as given.
 
-    ``changed()`` is called once for each change. ``window`` is the noise window in samples.
+    ``changed()`` is called once for each change. ``window`` is the noise window in samples. The first choice of a
+    widget leaves its option to the preset, the recipe or the defaults; `describe` shows the value that it then has.
     """
 
-    def __init__(self, traces: Container, given: dict[str, Any], changed: Callable[[], None]) -> None:
-        self.interval, self.given, self.changed = traces.interval, given, changed
+    def __init__(
+        self, traces: Container, given: dict[str, Any], preset: str | None, changed: Callable[[], None]
+    ) -> None:
+        self.given, self.changed, self.quiet = given, changed, False
+        self.clock = replace(traces.recording.clock(0), interval=traces.interval)
         self.window: tuple[int, int] | None = None
-        noise = {"of each level": "level", "of the finest level": "global", WINDOW: WINDOW}
+        self.declared = traces.recording.declared_noise
+        noise = {self.declared.source: AUTO} if self.declared else {}
+        noise |= {"of each level": "level", "of the finest level": "global", WINDOW: WINDOW}
         listed: dict[str, tuple[str, dict[str, Any]]] = {
-            "transform": ("Transform", _labelled(*transforms.words())),
-            "wavelet": ("Wavelet", _labelled(DEFAULT, *wavelets())),
+            "rule": ("Threshold rule", _labelled(AUTO, *RULES)),
+            "transform": ("Transform", _labelled(AUTO, *transforms.words())),
+            "wavelet": ("Wavelet", _labelled(AUTO, *wavelets())),
             "level": ("Levels", _labelled(AUTO, *range(1, 13))),
-            "rule": ("Threshold rule", _labelled(DEFAULT, *RULES)),
-            "shrink": ("Threshold function", _labelled(DEFAULT, *FUNCTIONS, *ESTIMATORS)),
+            "shrink": ("Threshold function", _labelled(AUTO, *FUNCTIONS, *ESTIMATORS)),
+            "spins": ("Cycle spinning: shifts", _labelled(1, 2, 4, 8, 16)),
             "sigma": ("Noise σ", noise),
             "scope": ("Thresholds for each", _labelled(*SCOPES)),
-            "spins": ("Cycle spinning: shifts", _labelled(1, 2, 4, 8, 16)),
         }
-        first = {"transform": "dwt", "sigma": "level", "scope": "trace", "spins": 1, **given}
+        first = {"sigma": None, "scope": "trace", "spins": 1, **given}
         if isinstance(first["sigma"], tuple) and first["sigma"][0] in ("window", "seconds"):
             window: Any = traces.recording.clock(0).in_samples(first["sigma"])
             self.window, first["sigma"] = window[1:], WINDOW
@@ -96,25 +104,71 @@ class Controls:
             if not any(type(value) is type(known) and bool(value == known) for known in values.values()):
                 values[str(value)] = value
             self.selects[name] = pn.widgets.Select(label=label, options=values, value=value, **WIDE)
-        section = bool(given.get("two_dimensional"))
-        self.section = pn.widgets.Checkbox(label="Section: transform traces together", value=section)
-        self.widgets = [*self.selects.values(), self.section]
-        for widget in self.widgets:
-            widget.param.watch(lambda event: self.changed(), "value")
+        self.base = RECIPE if traces.recipe["seismic"] else DEFAULT
+        names = [self.base, *(name for name in PRESETS if name != "section" or len(traces.rows) > 1)]
+        self.presets = pn.widgets.RadioButtonGroup(
+            label="Preset", options=names, value=preset or self.base, color="primary", variant="outline"
+        )
+        always = preset == "section"
+        section = bool(given.get("two_dimensional")) or always
+        self.section = pn.widgets.Checkbox(label="Section: transform traces together", value=section, disabled=always)
+        for widget in (*self.selects.values(), self.section):
+            widget.param.watch(lambda event: self.quiet or self.changed(), "value")
+        self.presets.param.watch(lambda event: self._start_anew(), "value")
+
+    @property
+    def rule(self) -> Any:
+        """The widget of the rule, shown apart from the others."""
+        return self.selects["rule"]
+
+    @property
+    def widgets(self) -> list[Any]:
+        """The other widgets in groups with headings."""
+        names = [name for name in self.selects if name not in ("rule", "sigma", "scope")]
+        return [
+            heading("Method"),
+            *(self.selects[name] for name in names),
+            self.section,
+            heading("Noise"),
+            self.selects["sigma"],
+            self.selects["scope"],
+        ]
+
+    @property
+    def preset(self) -> str | None:
+        """The chosen preset, None for the recipe or the defaults."""
+        return None if self.presets.value == self.base else str(self.presets.value)
 
     @property
     def options(self) -> dict[str, Any]:
         """Options of `Recording.denoise`. Raises ValueError if a noise window is chosen and there is none."""
-        chosen = {
-            name: None if str(select.value) in (DEFAULT, AUTO) else select.value
-            for name, select in self.selects.items()
-        }
+        chosen = {name: None if str(select.value) == AUTO else select.value for name, select in self.selects.items()}
         if self.selects["sigma"].value == WINDOW:
             if self.window is None:
                 raise ValueError("no noise window yet: drag one over samples that contain only noise")
-            times = (rounded_seconds(sample, self.interval) for sample in self.window) if self.interval else ()
-            chosen["sigma"] = ("seconds", *times) if self.interval else ("window", *self.window)
+            timed = self.clock.interval is not None
+            chosen["sigma"] = ("seconds", *map(self.clock.time, self.window)) if timed else ("window", *self.window)
         return {**self.given, **chosen, "two_dimensional": self.section.value}
+
+    def describe(self, used: Mapping[str, Any], filled: Collection[str]) -> None:
+        """Show the ``used`` values of options that are not chosen; ``filled`` are those of the preset or recipe."""
+        self.quiet = True
+        for name, value in used.items():
+            select = self.selects[name]
+            origin = self.presets.value if name in filled else DEFAULT
+            others = {label: known for label, known in select.options.items() if known != AUTO}
+            select.options = {f"{value} ({origin})" if select.value == AUTO else AUTO: AUTO, **others}
+        self.quiet = False
+
+    def _start_anew(self) -> None:
+        """Leave all options of the method to the preset."""
+        self.quiet = True
+        for name in ("rule", "transform", "wavelet", "level", "shrink"):
+            self.selects[name].value = AUTO
+        self.selects["spins"].value = 1
+        self.section.value = self.section.disabled = self.presets.value == "section"
+        self.quiet = False
+        self.changed()
 
     def drag(self, first: int, last: int) -> None:
         """Take the noise from these samples."""
@@ -127,7 +181,14 @@ class Controls:
     @property
     def used_window(self) -> tuple[int, int] | None:
         """The noise window, if the noise is taken from it."""
+        if self.selects["sigma"].value == AUTO and self.declared and self.declared.common:
+            return self.declared.common[1:]
         return self.window if self.selects["sigma"].value == WINDOW else None
+
+
+def heading(text: str) -> Any:
+    """Return a heading of a group of widgets."""
+    return pn.pane.HTML(f"<b>{text}</b>", margin=(6, 10, 0, 10))
 
 
 def _labelled(*values: Any) -> dict[str, Any]:
@@ -150,16 +211,23 @@ class Look:
         self.display = buttons("Picture", "density", "wiggle")
         self.display.value = display
         self.scale = buttons("Scale", "per trace", "one for all")
+        self.agc = buttons("AGC", *(("residual", "all", "off") if len(traces.rows) > 1 else ("off",)))
         self.gain = pn.widgets.DiscreteSlider(label="Gain", options=GAINS, value=1.0, **WIDE)
         self.shown = buttons("Shown as after", "A: wavelets", "B: band-pass")
         self.low, self.high = frequency(f"From ({unit})", 0.02), frequency(f"To ({unit})", 0.4)
-        for widget in (self.display, self.scale, self.gain):
+        for widget in (self.display, self.scale, self.agc, self.gain):
             widget.param.watch(lambda event: drawn(), "value_throttled" if widget is self.gain else "value")
         for widget in (self.shown, self.low, self.high):
             widget.param.watch(lambda event: shown(), "value")
-        heading = [pn.pane.HTML(f"<b>{text}</b>", margin=(6, 10, 0, 10)) for text in ("Picture", "Shown as after")]
         band = pn.Row(self.low, self.high, **WIDE)
-        self.widgets = [heading[0], self.display, self.scale, self.gain, heading[1], self.shown, band]
+        agc = [pn.pane.HTML("Automatic gain control (AGC)", margin=(2, 10, 0, 10)), self.agc]
+        pictures = [self.display, self.scale, *(agc if len(traces.rows) > 1 else []), self.gain]
+        self.widgets = [heading("Picture"), *pictures, heading("Shown as after"), self.shown, band]
+
+    @property
+    def levelled(self) -> tuple[str, ...]:
+        """The parts with automatic gain control."""
+        return {"residual": ("residual",), "all": PANELS[:3]}.get(str(self.agc.value), ())
 
     @property
     def band_pass(self) -> BandPass | None:

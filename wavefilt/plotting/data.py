@@ -36,6 +36,8 @@ COLUMNS, BINS, POINTS = 900, 1200, 64
 """Most columns of an image, most time intervals per trace, and most samples that are marked by points."""
 CLIP = {"seismogram": 100.0, "wiggle": 99.5, "density": 99.0}
 """Percentile of the magnitudes of a trace that is drawn at full scale, by default."""
+FULL_RMS = 3.0
+"""Multiple of the RMS that automatic gain control draws at full scale in the viewer."""
 QUIETEST = 1e-3
 """Lowest RMS, relative to the largest of a trace, that automatic gain control amplifies to 1."""
 
@@ -76,6 +78,24 @@ def envelope(samples: Array, bins: int = BINS) -> tuple[Floats, Array]:
     return np.repeat(np.arange(0, count, every) + (every - 1) / 2, 2), values
 
 
+def levelled(rows: Array, half: int) -> Array:
+    """Return rows divided by their RMS in windows of ``half`` samples on both sides: automatic gain control.
+
+    At most `FULL_RMS` times the RMS is drawn at full scale, 1; parts below `QUIETEST` stay small.
+    """
+    count = rows.shape[1]
+    first, last = np.clip(np.arange(count) + np.array([[-half], [half + 1]]), 0, count)
+    starts, known = np.zeros((len(rows), 1)), np.isfinite(rows)
+    peaks = np.abs(np.where(known, rows, 0)).max(axis=1, keepdims=True, initial=0)
+    peaks[peaks == 0] = 1
+    energy = np.hstack([starts, np.cumsum(np.where(known, rows / peaks, 0) ** 2, axis=1, dtype=np.float64)])
+    counts = np.hstack([starts, np.cumsum(known, axis=1)])
+    mean = (energy[:, last] - energy[:, first]) / np.maximum(counts[:, last] - counts[:, first], 1)
+    rms = peaks * np.sqrt(np.maximum(mean, 0))
+    least = QUIETEST * rms.max(axis=1, keepdims=True, initial=0)
+    return np.asarray(rows / np.where(least > 0, FULL_RMS * np.maximum(rms, least), 1))
+
+
 def means_and_scales(rows: Array, percentile: float) -> tuple[Floats, Floats]:
     """Return the mean of each row and the percentile of its magnitudes around the mean; 0 for rows of gaps."""
     if not rows.shape[1]:
@@ -99,10 +119,10 @@ class Gain:
     agc: bool
     value: float
 
-    def factors(self, samples: Floats, interval: float) -> Floats:
-        """Return the factor of each sample of a trace; 0 where all samples are 0."""
+    def factors(self, samples: Floats, interval: float, start: float = 0.0) -> Floats:
+        """Return the factor of each sample of a trace that begins at ``start`` seconds; 0 where all samples are 0."""
         if not self.agc:
-            powers: Floats = (interval * np.arange(len(samples), dtype=np.float64)) ** self.value
+            powers: Floats = np.maximum(start + interval * np.arange(len(samples), dtype=np.float64), 0) ** self.value
             return powers
         peak = float(np.nanmax(np.abs(samples), initial=0)) or 1.0
         half = max(1, round(self.value / interval / 2))
@@ -215,7 +235,8 @@ class PlotOptions:
         (energies, noise and thresholds); by default all.
     gain : str, optional
         Amplification of the traces before, which all panels of samples share: ``"agc:0.25"``, division by the RMS in a
-        moving window of 0.25 s, or ``"tpow:2"``, a power of the time from the first sample. Spectra have no gain.
+        moving window of 0.25 s, or ``"tpow:2"``, a power of the time from the trigger, without a delay in the headers
+        from the first sample. Spectra have no gain.
     clip : float, optional
         Percentile of the magnitudes of each trace before that is drawn at full scale; by default 100 for seismograms,
         99.5 for wiggles and 99 for density.
@@ -299,8 +320,9 @@ class DrawnTraces:
         timed = all(dt is not None and 0 < dt < math.inf for dt in before.intervals)
         self._intervals = [float(dt or 1) if timed else 1.0 for dt in before.intervals]
         self.day: np.datetime64 | None = None
-        self._starts = [0.0] * len(lengths)
-        self.time_label = "time (s)" if timed else "time (samples)"
+        self._delays = list(before.delays) if timed and before.delays else [0.0] * len(lengths)
+        self._starts = self._delays
+        self.time_label = time_label(before) if timed else "time (samples)"
         if timed and before.starts:
             self.day, first = min(before.starts).astype("datetime64[D]"), min(before.starts)
             self._starts = [float((start - self.day) / SECOND) for start in before.starts]
@@ -359,7 +381,9 @@ class DrawnTraces:
             return samples
         before = self.samples(trace, "before")
         mean = means_and_scales(before[None], 0)[0]
-        return (samples - (part != "residual") * mean) * self.gain.factors(before - mean, self._intervals[trace])
+        return (samples - (part != "residual") * mean) * self.gain.factors(
+            before - mean, self._intervals[trace], self._delays[trace]
+        )
 
     def line(self, row: int, part: str) -> tuple[Floats, Floats]:
         """Return the times and samples of a row, NaN between the traces of an id."""
@@ -428,6 +452,11 @@ class DrawnTraces:
         return spectrograms(before, after, self.peak)
 
 
+def time_label(recording: Recording) -> str:
+    """Return the label of an axis of times in seconds."""
+    return "time from the trigger (s)" if recording.delays else "time (s)"
+
+
 def spacing(places: Floats) -> float:
     """Return the median distance between neighbours; 1 for a single place."""
     apart = np.diff(np.unique(places))
@@ -461,21 +490,41 @@ def visible(rows: Array, *ends: tuple[float, float]) -> View:
 
 
 class SectionImages:
-    """Images and wiggles of rows before and after, of the visible part and decimated to the pixels of a screen."""
+    """Images and wiggles of rows before and after, of the visible part and decimated to the pixels of a screen.
+
+    Without rows ``after``, nothing is drawn but the rows before. The parts in ``levelled`` have automatic gain control
+    in windows of ``half`` samples on both sides.
+    """
+
+    before: Array
+    after: Array | None
+    levelled: Sequence[str]
 
     def __init__(self, rows: Array) -> None:
-        self.before = self.after = rows.real
+        self.before, self.after = rows.real, None
+        self.half, self.levelled = 0, ()
         # about 1000 samples of each trace are enough for its scale
         sample = self.before[:, :: max(1, rows.shape[1] // 1024)].astype(np.float64)
         self.means, self.peaks = means_and_scales(sample, CLIP["density"])
 
     def values(self, part: str, traces: slice, samples: slice) -> Array:
         """Return a section of one of `PARTS`, without the mean of each trace before."""
-        before, after = self.before[traces, samples], self.after[traces, samples]
+        before, after = (
+            self.before[traces, samples],
+            (self.before if self.after is None else self.after)[traces, samples],
+        )
         if part == "residual":
             return np.asarray(before - after)
         own = before if part == "before" else after
         return np.asarray(own - self.means[traces, None].astype(own.dtype))
+
+    def scaled(self, part: str, traces: slice, samples: slice, together: bool) -> Array:
+        """Return a section of one of `PARTS` relative to the scale of each trace, or levelled."""
+        if part not in self.levelled:
+            return np.asarray(self.values(part, traces, samples) / self.scales(together)[traces, None])
+        first = max(samples.start - self.half, 0)  # the window reaches beyond the visible samples
+        rows = levelled(self.values(part, traces, slice(first, samples.stop + self.half)), self.half)
+        return rows[:, samples.start - first :][:, : samples.stop - samples.start]
 
     def scales(self, together: bool) -> Floats:
         """Return the amplitude of each trace that is drawn as 1; with ``together`` the largest of all traces."""
@@ -489,10 +538,9 @@ class SectionImages:
         traces share a pixel, the largest magnitude is drawn.
         """
         traces, samples = view
-        values = self.values(part, traces, samples)
+        values = self.scaled(part, traces, samples, together) * (self.scales(True)[0] if together else 1.0)
         across, along = math.ceil(values.shape[0] / MOST_TRACES), math.ceil(values.shape[1] / MOST_SAMPLES)
-        values = largest(values, along, 1)
-        values = largest(values if together else values / self.scales(False)[traces, None], across, 0)
+        values = largest(largest(values, along, 1), across, 0)
         place = (traces.start - 0.5, samples.start - 0.5, float(len(values) * across), float(values.shape[1] * along))
         return np.ascontiguousarray(values.T, np.float32), place
 
@@ -504,14 +552,16 @@ class SectionImages:
         """
         first, last, samples = view[0].start, view[0].stop, view[1]
         traces = slice(first, last, math.ceil((last - first) / WIGGLES))
-        places, values = envelope(self.values(part, traces, samples), MOST_BINS)
+        alone = len(self.before) == 1
+        own = self.values(part, traces, samples) if alone else self.scaled(part, traces, samples, together)
+        places, values = envelope(own, MOST_BINS)
         places = places + samples.start
         time = np.append(places, np.nan)
-        if len(self.before) == 1:
+        if alone:
             mean = 0.0 if part == "residual" else self.means[0]
             return (np.append(values[0] + mean, np.nan), time), (np.empty(0), np.empty(0))
         numbers = np.arange(first, last, traces.step, dtype=np.float64)[:, None]
-        shifts = traces.step * np.clip(0.7 * gain * values / self.scales(together)[traces, None], -REACH, REACH)
+        shifts = traces.step * np.clip(0.7 * gain * values, -REACH, REACH)
         filled = np.hstack([numbers, numbers + np.maximum(np.nan_to_num(shifts), 0), numbers])
         ends = np.concatenate([places[:1], places, places[-1:], [np.nan]])
         count = len(values)

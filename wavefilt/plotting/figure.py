@@ -168,7 +168,7 @@ def _draw_title(figure: Figure, traces: DrawnTraces, before: Recording, after: R
     name = name if len(name) <= 60 else f"{name[:57]}..."
     drawable = get_font(findfont(FontProperties(weight="bold"))).get_charmap()
     name = "".join(c if ord(c) in drawable else "?" for c in name)  # matplotlib warns of characters that a font lacks
-    words = [last.outcome.method.summary(last.outcome.level)] if last.outcome else []
+    words = [last.outcome.options.summary(last.outcome.level)] if last.outcome else []
     if after:
         share = 100 * traces.share
         words.append(f"residual: {'< 0.0001' if 0 < share < 1e-4 else f'{share:.3g}'} % of the energy")
@@ -451,7 +451,7 @@ def _draw_levels(figure: SubFigure, outcome: Outcome | None) -> None:
     _draw_thresholds(thresholds, *medians)
     places = np.arange(1, depth + 1, math.ceil(depth / 10))
     thresholds.set_xticks(places)
-    bands = outcome.method.transform.bands(outcome.level)
+    bands = outcome.options.transform.bands(outcome.level)
     if len(bands) > outcome.level:
         thresholds.set_xticks(places, [bands[i - 1].name for i in places])
         thresholds.set_xlabel("band (1 = finest)", fontsize=MEDIUM, labelpad=1)

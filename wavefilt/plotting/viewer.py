@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import html
 import os
+import re
 import secrets
 import socket
 import threading
@@ -30,17 +31,21 @@ from wavefilt.backends.registry import REFERENCE, check_name
 from wavefilt.containers import Container
 from wavefilt.engine import Outcome
 from wavefilt.errors import BackendUnavailable
-from wavefilt.options import Options, check_names
+from wavefilt.options import check_names, checked, completed
 from wavefilt.recording import Recording
-from wavefilt.report import residual_energy, transformed, unchanged
+from wavefilt.report import residual_energy, statements, transformed, unchanged
 
-from .bokeh_figures import PALETTE, DetailFigures, SectionFigures
+from .bokeh_figures import PALETTE, DetailFigures, SectionFigures, toolbar
 from .controls import WIDE, BandPass, Controls, Look
 
 LARGE, COMPILED = 1 << 17, "numba"
 """Samples from which "auto" means compiled kernels: a page denoises the same samples many times."""
 ERRORS = (ValueError, TypeError, BackendUnavailable, MemoryError)
 """Errors of invalid options, whose text is shown to the user."""
+JUDGED = 1 << 18
+"""Samples of a large recording that the verdict is based on."""
+STICKY = {"position": "sticky", "top": "0", "z-index": "9", "background": "white"}
+"""The toolbar stays visible while the figures scroll."""
 BAD, GOOD = "#b00020", "#00695c"
 COPY = "navigator.clipboard.writeText(text.value)"
 TEXT = ["textarea { font: 12px monospace !important; opacity: 1 !important; -webkit-text-fill-color: #222 !important }"]
@@ -58,13 +63,19 @@ PAGE = """{% extends base %}
 
 @dataclass(frozen=True)
 class Result:
-    """The denoised recording for some options of `Recording.denoise`."""
+    """The denoised recording for some options of `Recording.denoise`: those ``given``, and a preset."""
 
     traces: Container
-    options: dict[str, Any]
+    given: dict[str, Any]
+    preset: str | None
     backend: str | Backend
     after: Recording
     seconds: float
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The given options, and those of the preset or the recipe."""
+        return completed(self.given, self.preset, **self.traces.recipe)
 
     @property
     def outcome(self) -> Outcome:
@@ -72,12 +83,24 @@ class Result:
         assert self.after.outcome is not None
         return self.after.outcome
 
+    def used(self) -> dict[str, Any]:
+        """Return the values of the options that have defaults of several origins."""
+        method, level = self.outcome.options, self.outcome.level
+        rule = method.rule.option
+        return {
+            "rule": rule if isinstance(rule, str) else "thresholds",
+            "transform": method.transform.word,
+            "wavelet": method.filters.name,
+            "level": level if method.transform.has_levels else "none",
+            "shrink": method.shrink_word,
+        }
+
     def summary(self) -> str:
         """Return the method, the share of the residual in the energy, and the time, in a line."""
         before, outcome = self.traces.recording, self.outcome
         share = 100 * residual_energy(before, self.after)
-        used = outcome.method.summary(outcome.level)
-        note = "" if outcome.estimates else f"; {unchanged(outcome.method, min(transformed(before, outcome.method)))}"
+        used = outcome.options.summary(outcome.level)
+        note = "" if outcome.estimates else f"; {unchanged(outcome.options, min(transformed(before, outcome.options)))}"
         took = f"{1e3 * self.seconds:.0f} ms ({outcome.backend})"
         return f"{used}; residual: {share:.2g} % of the energy; {took}{note}"
 
@@ -95,7 +118,9 @@ class Result:
         return {**self.options, **({} if name == REFERENCE else {"backend": name})}
 
 
-def denoise(traces: Container, options: Mapping[str, Any], backend: str | Backend = "auto") -> Result:
+def denoise(
+    traces: Container, options: Mapping[str, Any], backend: str | Backend = "auto", preset: str | None = None
+) -> Result:
     """Denoise as `Recording.denoise` does. Raises one of `ERRORS`."""
     if not traces.rows.size:
         raise ValueError(f"{traces.recording.source or 'x'}: no samples to view")
@@ -104,11 +129,12 @@ def denoise(traces: Container, options: Mapping[str, Any], backend: str | Backen
     given = {name: value for name, value in options.items() if value is not None}
     check_names(given, "wavelet", "two_dimensional")
     check_name(backend)
-    plain = {name: value for name, value in given.items() if name not in ("sigma", "two_dimensional")}
-    checked = Options(**plain, ndim=2 if given.get("two_dimensional") else 1)
+    chosen = completed(given, preset, **traces.recipe)
+    sigma = chosen.pop("sigma", None)
+    method = checked(chosen)
     start = time.perf_counter()
-    after = traces.recording.apply(checked, backend, report=True, sigma=given.get("sigma", "level"))
-    return Result(traces, given, backend, after, time.perf_counter() - start)
+    after = traces.recording.apply(method, backend, report=True, sigma=sigma)
+    return Result(traces, given, preset, backend, after, time.perf_counter() - start)
 
 
 # ------------------------------------------------------------------------------------------------------------ page
@@ -138,7 +164,7 @@ class Viewer(pn.viewable.Viewer):  # type: ignore[misc]  # Panel has no types
         super().__init__()
         self.traces, self.result, self.words = result.traces, result, words
         self.output, self.overwrite, self.target = output, overwrite, target
-        self.controls = Controls(self.traces, result.options, self.update)
+        self.controls = Controls(self.traces, result.given, result.preset, self.update)
         self.section = SectionFigures(self.traces, self.controls.drag)
         self.look = Look(self.traces, self.section.display, self._style, self._draw)
         self.details = DetailFigures(self.traces)
@@ -150,18 +176,15 @@ class Viewer(pn.viewable.Viewer):  # type: ignore[misc]  # Panel has no types
             width=200,
         )
         self.trace.param.watch(lambda event: self.details.draw_spectrograms(event.new), "value")
-        self.message, self.summary, self.scale, self.answer = (pn.pane.HTML(**WIDE) for _ in range(4))
+        self.verdict, self.message, self.summary, self.scale, self.answer = (pn.pane.HTML(**WIDE) for _ in range(5))
         self.python, self.command = (
             pn.widgets.TextAreaInput(label=name, disabled=True, rows=2, stylesheets=TEXT, **WIDE)
             for name in ("Python", "Command")
         )
-        self.question = pn.widgets.Button(label="Does the residual contain signal?")
-        self.question.on_click(lambda event: self.assess())
-        self.button = pn.widgets.Button(label=f"Save {os.path.basename(output or '')}", color="primary", **WIDE)
+        self.button = pn.widgets.Button(label=f"Save {os.path.basename(output or '')}", color="primary")
         self.button.on_click(lambda event: self.save())
         self._layout = self._page()
-        self._write_scale()
-        self.section.draw("before")
+        self._style()
         self._draw()
 
     def __panel__(self) -> Any:
@@ -176,11 +199,11 @@ class Viewer(pn.viewable.Viewer):  # type: ignore[misc]  # Panel has no types
         return self.result.after
 
     def update(self) -> None:
-        """Denoise with the chosen options and draw the result; show a message if they are invalid, and draw nothing."""
+        """Denoise with the chosen options and draw the result; if they are invalid, show a message and no result."""
         try:
-            self.result = denoise(self.traces, self.controls.options, self.result.backend)
+            self.result = denoise(self.traces, self.controls.options, self.result.backend, self.controls.preset)
         except ERRORS as error:
-            self._say(self.words(error) or "not enough memory", BAD)
+            self._refuse(error)
             return
         self._draw()
 
@@ -194,46 +217,69 @@ class Viewer(pn.viewable.Viewer):  # type: ignore[misc]  # Panel has no types
         else:
             self._say(f"saved {self.output}", GOOD)
 
-    def assess(self) -> None:
-        """Show the answers of the trust report."""
+    def _assess(self, result: Result) -> None:
+        """Show the verdict of the trust report and its answers, unless another result is shown by now."""
+        if result is not self.result or self.look.band_pass:
+            return
         try:
-            report = self.denoised.trust(self.traces.recording)
+            report = result.after.trust(self.traces.recording, samples=JUDGED)
         except ERRORS as error:
-            self._say(self.words(error) or "not enough memory", BAD)
+            self.verdict.object = f"not tested: {html.escape(self.words(error) or 'not enough memory')}"
             return
         rows = "".join(
             f"<li>{html.escape(answer.question)} {badge(answer.verdict, answer.word)} {html.escape(answer.found)}</li>"
             for answer in report.answers
         )
+        summary = report.summary().removeprefix("trust: ").removeprefix(report.answers[0].word).lstrip(";: ")
         style = "<style>.badge { padding: 1px 6px; border-radius: 3px }</style>"
-        self.answer.object = f"{style}<b>{html.escape(report.summary())}</b><ul>{rows}</ul>"
+        self.verdict.object = f"{style}{badge(report.verdict)} {html.escape(summary)}"
+        self.answer.object = f"{style}<details><summary>Tests of the result</summary><ul>{rows}</ul></details>"
 
     def _draw(self) -> None:
-        """Draw the traces, and after these are sent, the details."""
-        band_pass = self.look.band_pass
+        """Draw the traces, and after these are sent, the details and the verdict."""
+        band_pass, result = self.look.band_pass, self.result
         try:
-            rows = band_pass.filtered(self.traces) if band_pass else self.result.outcome.samples
+            rows = band_pass.filtered(self.traces) if band_pass else result.outcome.samples
         except ValueError as error:
-            self._say(str(error), BAD)
+            self._refuse(error)
             return
+        self.controls.describe(result.used(), result.options.keys() - result.given.keys())
         self._say("", "")
+        self.verdict.object = "" if band_pass else "testing the result ..."
         self.answer.object = ""
-        self.question.disabled = self.button.disabled = band_pass is not None
+        self.button.disabled = band_pass is not None
         self.section.show(rows)
         self.section.mark(self.controls.used_window)
-        self.python.value = band_pass.python(self.traces) if band_pass else self.result.python()
-        self.command.value = "" if band_pass else self.result.command(self.target)
-        pn.state.execute(lambda: self._draw_details(rows, band_pass), schedule=True)
+        self.python.value = band_pass.python(self.traces) if band_pass else result.python()
+        self.command.value = "" if band_pass else result.command(self.target)
+        pn.state.execute(lambda: self._draw_details(result, rows, band_pass), schedule=True)
+        pn.state.execute(lambda: self._assess(result), schedule=True)
 
-    def _draw_details(self, rows: Array, band_pass: BandPass | None) -> None:
-        name = f"band-pass {band_pass.low:g} to {band_pass.high:g}" if band_pass else self.result.summary()
-        self.summary.object = html.escape(name)
+    def _draw_details(self, result: Result, rows: Array, band_pass: BandPass | None) -> None:
+        if result is not self.result:
+            return
+        name = f"band-pass {band_pass.low:g} to {band_pass.high:g}" if band_pass else result.summary()
+        told = [] if band_pass else statements(self.traces.recording, result.after)
+        escaped = (re.sub("`(.*?)`", r"<code>\1</code>", html.escape(text)) for text in told)
+        notes = "".join(f"<li>{text}</li>" for text in escaped)
+        self.summary.object = html.escape(name) + (f"<ul>{notes}</ul>" if notes else "")
         with pn.io.hold():
-            self.details.show(rows, None if band_pass else self.result.outcome)
+            self.details.show(rows, None if band_pass else result.outcome)
+
+    def _refuse(self, error: BaseException) -> None:
+        """Show an error, and nothing of an earlier result."""
+        self._say(self.words(error) or "not enough memory", BAD)
+        for pane in (self.verdict, self.summary, self.answer):
+            pane.object = ""
+        self.python.value = self.command.value = ""
+        self.button.disabled = True
+        self.section.show(None)
+        self.section.mark(self.controls.used_window)
+        self.details.show(None, None)
 
     def _style(self) -> None:
         look = self.look
-        self.section.style(look.display.value, look.scale.value == "one for all", look.gain.value)
+        self.section.style(look.display.value, look.scale.value == "one for all", look.gain.value, look.levelled)
         self._write_scale()
 
     def _say(self, text: str, color: str) -> None:
@@ -261,17 +307,21 @@ class Viewer(pn.viewable.Viewer):  # type: ignore[misc]  # Panel has no types
         recording, interval = self.traces.recording, self.traces.interval
         size = " x ".join(map(str, self.traces.rows.shape)) + " samples"
         facts = f"{size}{f', interval {interval:g} s' if interval else ''}, {html.escape(recording.format)}"
-        heading = pn.pane.HTML(f"<b>{html.escape(self.traces.name)}</b> &ensp; {facts}", **WIDE)
+        title = pn.pane.HTML(f"<b>{html.escape(self.traces.name)}</b> &ensp; {facts}", **WIDE)
+        heading = pn.FlexBox(flexed(title, "280px"), flexed(self.verdict, "320px", 2), gap="4px")
+        first = [self.controls.presets, flexed(self.controls.rule, "160px"), *([self.button] if self.output else [])]
+        chosen = pn.FlexBox(*first, gap="4px", align_items="flex-end")
         drawn = self.section.figures
+        details = [self.details.spectra_figure, self.details.levels_figure, *self.details.spectrogram_figures]
+        tools = pn.pane.Bokeh(toolbar([*drawn, *details]), styles=STICKY, **WIDE)
         panes = [pn.pane.Bokeh(own, **WIDE) for own in drawn] if self.section.horizontal else [in_row(drawn, "280px")]
         lines = [copied(self.python), *([copied(self.command)] if self.traces.file else [])]
-        main = pn.Column(heading, self.summary, self.message, *panes, self.scale, *lines, **WIDE)
-        saving = [self.button] if self.output else []
-        side = pn.Column(*self.controls.widgets, *self.look.widgets, *saving, **WIDE)
-        top = pn.FlexBox(flexed(main, "640px", 1000), flexed(side, "250px"), gap="8px", align_items="flex-start")
-        curves = in_row([self.details.spectra_figure, self.details.levels_figure], "320px")
+        main = pn.Column(tools, *panes, self.scale, self.summary, self.answer, *lines, **WIDE)
+        side = pn.Column(*self.controls.widgets, *self.look.widgets, **WIDE)
+        below = pn.FlexBox(flexed(main, "640px", 1000), flexed(side, "250px"), gap="8px", align_items="flex-start")
+        curves = in_row(details[:2], "320px")
         images = in_row(self.details.spectrogram_figures, "320px")
-        return pn.Column(top, self.question, self.answer, curves, self.trace, images, **WIDE)
+        return pn.Column(heading, chosen, self.message, below, curves, self.trace, images, **WIDE)
 
 
 # ---------------------------------------------------------------------------------------------------------- server
