@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wavefilt.memory import spelled
-from wavefilt.options import Clock, to_argv, to_give
+from wavefilt.options import Clock, to_argv
 from wavefilt.recording import Recording
 from wavefilt.transforms import find
 from wavefilt.vocabulary import check
@@ -110,14 +110,9 @@ def _trust(before: Recording, after: Recording, request: Request) -> TrustReport
     """Return the tests of --report and -v; with -v alone, those of a sample of a large file."""
     if not (request.report or request.verbose) or before.complex:
         return None
-    from wavefilt.advice.trust import options_of
-
-    given = options_of(after.outcome.options, after.noise is not None) if after.outcome else request.given
-    given |= {"format": request.format, **vars(request.layout)}
-    given |= {} if request.given["sigma"] is None else {"sigma": request.given["sigma"]}
-    clock, declared = Clock(1.0, None, 0, before.source), before.declared_noise is not None
-    words = to_argv(to_give(given, **before.recipe), clock, declared)
-    call = shlex.join(["wavefilt", "denoise", before.source, *words])
+    given = {"preset": request.preset, **request.given, "format": request.format, **vars(request.layout)}
+    argv = to_argv(given, Clock(1.0, None, 0, before.source), before.declared_noise is not None)
+    call = shlex.join(["wavefilt", "denoise", before.source, *argv])
     return after.trust(before, call=call, **({} if request.report else {"samples": SAMPLE}))
 
 
@@ -157,8 +152,12 @@ def _write_stdout(data: bytes, format: str) -> None:
         raise ValueError("standard output is closed")
     if sys.stdout.isatty() and format != "ascii":
         raise ValueError(f"a {format} file is not written to a terminal; use -o or redirect")
-    sys.stdout.buffer.write(data)
-    sys.stdout.buffer.flush()
+    try:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except OSError as error:
+        error.filename = "standard output"
+        raise
 
 
 def _intended(before: Recording, request: Request) -> Facts:

@@ -44,6 +44,8 @@ BLOCK, LIGHT_BLOCK = 8 << 20, 32 << 20
 """Smallest block of samples in bytes; larger blocks are hardly faster."""
 BLOCKS = 16
 """Largest number of blocks; with 16, the memory for all steps is about that of the result."""
+SHAPES = 16
+"""Largest number of different segments that any backend denoises."""
 LIVE_SHARE = 0.75
 """Share of a coefficient's filter energy on live samples that it needs to be counted."""
 TRIMMED, FEWEST = 2, 8
@@ -649,6 +651,7 @@ def _by_steps(
         begun.clear()
     parts = [(part, min(level, options.deepest(*part.shape))) for part in found]
     parts = [(part, depth) for part, depth in parts if depth > 0]
+    backend = backend.for_many_shapes if len(parts) > SHAPES else backend
     groups = [[part] for part in parts] if options.scope == "trace" else [parts]
     noise = window_noise(x, parts, options, level, backend) if options.noise.window and parts else None
     y: Array | None = None
@@ -846,7 +849,8 @@ def window_noise(
     """Return the noise (bands, traces), or (bands, 1) of a record, from the details of the noise window.
 
     Levels too coarse for the window have the noise of its coarsest level, scaled for white noise; with a rule for
-    coloured noise they are NaN, which stands for the estimate from all coefficients of the level.
+    coloured noise they are NaN, which stands for the estimate from all coefficients of the level. So are the levels of
+    traces with a run of equal samples in the window; a record has the noise of its other traces.
     """
     window = options.noise.window_in(traces.shape[1])
     length = window.stop - window.start
@@ -859,8 +863,13 @@ def window_noise(
     if depth == 0:
         filters = f"{options.filters.name} ({options.filters.dec_len} taps)"
         raise ValueError(f"the noise window has {length} samples, too few for {filters}; give a longer one")
+    covered, record = np.zeros(len(rows), bool), options.scope == "record"
+    for part, _ in parts:
+        covered[part.rows[(part.starts <= window.start) & (part.starts + part.samples >= window.stop)]] = True
+    rows = rows[covered] if record and covered.any() else rows
     statistics = backend.statistics([backend.decompose(rows, options.analysis(depth))], options.scope)
     found = options.transform.noise(statistics, "level", options.bands(depth))
+    found = np.where(covered.any() if record else covered, found, np.nan)
     return np.concatenate([found, found[-1:] * options.noise_gains(level - depth + 1, "global")[1:]])
 
 

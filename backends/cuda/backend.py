@@ -129,14 +129,17 @@ class Cuda(Backend):
 
         return ChunkSums()
 
+    @property
+    def for_many_shapes(self) -> Backend:
+        """The CPU backend, since plans and graphs are made for each shape."""
+        from wavefilt.backends.numba_cpu import NumbaCPU
+
+        return NumbaCPU()
+
     def clear(self) -> None:
         """Free the device memory kept for later calls."""
         self._plans.clear()
         self._results.clear()
-
-    def peak(self, x: Samples) -> float:
-        host = interop.to_host(x)
-        return float(max(np.max(host), -np.min(host))) if host.size else 0.0
 
     def take(self, x: Samples, *axes: int) -> interop.Traces:
         """Take the rows of an array on a GPU, as `wavefilt.arrays.take` does for host arrays."""
@@ -236,14 +239,15 @@ class Cuda(Backend):
     def check(self) -> None:
         """Wait for all runs with ``wait=False``.
 
-        Raises ValueError if since the last check a sample was not finite, or a trace of a record or section was dead.
+        Raises ValueError if since the last check a sample was not finite, samples were in a run of equal ones, or a
+        trace of a record or section was dead.
         """
         self._plans.settle()
         finite, self._plans.finite = self._plans.finite, True
         if not finite:
             raise ValueError(
-                "an array denoised with wait=False has NaN or infinite samples, or a dead trace in a record/section: "
-                "its result is not valid. With wait=True NaN are gaps, dead traces are left out, and an infinite "
+                "an array denoised with wait=False has NaN or infinite samples, runs of equal samples, or a dead trace "
+                "in a record/section: its result is not valid. With wait=True these are left out, and an infinite "
                 "sample is named"
             )
 
@@ -262,9 +266,10 @@ class Cuda(Backend):
         unless the host needs numbers: for ``report``, and for rules that it computes. `check` reports samples that are
         not finite.
 
-        Return None if a sample is not finite, or a trace of a record or section is dead: the caller cuts out gaps and
-        leaves out dead traces. Batches too large for the device's memory are denoised some rows at a time, and long
-        traces, or traces that share thresholds, chunk by chunk. Raises MemoryError if that fails too.
+        Return None if a sample is not finite or in a run of equal samples, or a trace of a record or section is dead:
+        the caller cuts out gaps and runs, and leaves out dead traces. Batches too large for the device's memory are
+        denoised some rows at a time, and long traces, or traces that share thresholds, chunk by chunk. Raises
+        MemoryError if that fails too.
         """
         try:
             return guarded(partial(self.whole, x, method, level, report, out, wait), self.clear)

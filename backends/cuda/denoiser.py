@@ -7,10 +7,11 @@ from functools import partial
 
 import numpy as np
 
-from wavefilt.arrays import Array
+from wavefilt.arrays import Array, least_run
 from wavefilt.backends.crossover import cuda_crossover
 from wavefilt.backends.cuda import thresholding
 from wavefilt.backends.cuda.dwt.tiling import FLAGS, NOT_FINITE, UNFINISHED
+from wavefilt.backends.cuda.equal_runs import probing
 from wavefilt.backends.cuda.plan import Beside, Plan, Shrinking, Source
 from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.graph import Graph, repoints, stand_in, wait
@@ -80,6 +81,7 @@ class Denoiser:
         if self.alone is not None:
             self.alone(x, y, self._factors, self._given, self._flags, stream)
             return
+        self._find_runs(x, stream)
         self._analyse(x if self._trends is None else self._trends.removed(x, stream), stream)
         if len(self.plan.shape.size) > 1:  # the caller fills dead traces of sections, as other gaps
             self._mark_dead(x, stream, self._flags, NOT_FINITE, 0, 1)
@@ -129,6 +131,15 @@ class Denoiser:
         traces = s.rows * s.samples // s.size[-1]
         launch = marking(build)[-(-traces // build.threads), build.threads, stream]
         launch(x, s.size[-1], traces, target, *where)
+
+    def _find_runs(self, x: DeviceArray, stream: Stream) -> None:
+        """Flag runs of equal samples, which the caller leaves out, as samples that are not finite."""
+        build, samples = self.plan.build, self.plan.shape.size[-1]
+        traces = self.plan.shape.rows * self.plan.shape.samples // samples
+        probes = traces * ((samples - 1) // (least_run(samples) // 2))
+        if probes:
+            launch = probing(build)[-(-probes // build.threads), build.threads, stream]
+            launch(x, samples, traces, self._flags)
 
     def _choose(self, x: DeviceArray, stream: Stream) -> Shrinking:
         """Choose noise and thresholds from the statistics; searches that did not end are flagged."""

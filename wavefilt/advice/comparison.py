@@ -165,11 +165,6 @@ class Comparison:
         self.skipped: dict[str, str] = {}
         self.complete = True
 
-    def presets(self) -> list[dict[str, Any]]:
-        """Return the recipe and the preset "strong" for traces; "gentle" and "section" are among the rules."""
-        data = {**self.whole.recipe, "seismic": True}
-        return [] if self.taken.ndim == 2 else [completed({}, preset, **data) for preset in (None, "strong")]
-
     def attempt(
         self, methods: Sequence[Mapping[str, Any]], progress: Progress, strict: bool = False, end: float = math.inf
     ) -> bool:
@@ -226,6 +221,11 @@ class Comparison:
         if self.taken.ndim == 2 and rules == list(RULES):
             found += [{"transform": transform} for transform in ("fk", "dtcwt") if transform not in transforms]
         return found
+
+    def presets(self) -> list[dict[str, Any]]:
+        """Return the recipe and the preset "strong" for traces; "gentle" and "section" are among the rules."""
+        data = {**self.whole.recipe, "seismic": True}
+        return [] if self.taken.ndim == 2 else [completed({}, preset, **data) for preset in (None, "strong")]
 
     def _estimated_signal(self) -> Array:
         """Return the mean result of the best of `PILOTS`, by their errors if the mean of all were the signal."""
@@ -359,10 +359,9 @@ class Comparison:
 
         Raises ValueError for another ending, ImportError without matplotlib, FileExistsError, OSError.
         """
-        delays = set(self.taken.recording.delays)
-        delay, count = delays.pop() if len(delays) == 1 else 0.0, len(self.x)
-        intervals, delays_of = (self.taken.interval,) * count, (delay,) * count
-        before = Recording(self.x, intervals, "npy", None, source=self.taken.name, delays=delays_of)
+        delays, intervals = set(self.taken.recording.delays), (self.taken.interval,) * len(self.x)
+        more = {"delays": (*delays,) * len(self.x)} if len(delays) == 1 else {}
+        before = Recording(self.x, intervals, "npy", None, source=self.taken.name, **more)
         before.plot(replace(before, traces=self.best.denoised), path=path, overwrite=overwrite)
 
 

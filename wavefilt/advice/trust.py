@@ -396,12 +396,11 @@ def break_shifts(noisy: Floats, denoised: Floats, noise: Floats) -> Floats:
     return shifts
 
 
-def options_of(options: Options, headers: bool = False) -> dict[str, Any]:
-    """Return the options of `Recording.denoise` and of the command; with ``headers`` these declare the noise."""
+def options_of(options: Options) -> dict[str, Any]:
+    """Return the options of `Recording.denoise`, and of the command."""
     given = {each.name: getattr(options, each.name) for each in fields(Options) if each.init}
     section = given.pop("ndim") == 2
-    given |= {"rule": options.rule.option, "transform": options.transform.word, "two_dimensional": section}
-    return given | ({"sigma": None} if headers else {})
+    return given | {"rule": options.rule.option, "transform": options.transform.word, "two_dimensional": section}
 
 
 def call_in_python(source: str, options: Options, recipe: dict[str, Any], declared: bool, used: bool) -> str:
@@ -409,7 +408,8 @@ def call_in_python(source: str, options: Options, recipe: dict[str, Any], declar
 
     ``declared`` and ``used`` are whether headers declare the noise, and whether that was used.
     """
-    return f"wavefilt.read({source!r}).denoise({to_call(to_give(options_of(options, used), **recipe), declared)})"
+    given = to_give(options_of(options) | ({"sigma": None} if used else {}), **recipe)
+    return f"wavefilt.read({source!r}).denoise({to_call(given, declared)})"
 
 
 def report(

@@ -27,7 +27,8 @@ With 16 Mi samples one launch takes 0.94 of the time of two, with 64 Mi 1.01 to 
 MANY_ROWS = 528
 """Rows that fill an H200 if each takes a block as large as for a whole tile."""
 UNFINISHED, NOT_FINITE, FLAGS = range(3)
-"""Flags of kernels: a search that needs more passes (the rest is then void); NaN, infinity, a section's dead trace."""
+"""Flags of kernels: a search that needs more passes (the rest is then void); NaN, infinity,
+a run of equal samples, a dead trace of a record or section."""
 ROWS = 1 << 15  # rows along the second axis of a grid, which CUDA limits to 65535; the rest go along the third
 
 

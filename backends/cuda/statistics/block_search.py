@@ -64,7 +64,7 @@ def lay(state, edge_keys, segment, low, shift, top):
     """Lay a window up to ``top`` at most, and its two ends as values, which are compared faster than bits."""
     state[segment * FIELDS + LOW], state[segment * FIELDS + SHIFT] = low, shift
     edge_keys[2 * segment] = low
-    edge_keys[2 * segment + 1] = min(low + (BINS << shift) - 1, top)
+    edge_keys[2 * segment + 1] = min(low + ((BINS << shift) - 1), top)
 
 
 @device
