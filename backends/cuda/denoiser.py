@@ -107,13 +107,13 @@ class Denoiser:
 
         def measure(on: Stream) -> None:
             if measuring:
-                side = plan.side_stream() if found.mixed and not (beside or SIMULATED) else None
+                side = plan.side_stream if found.mixed and not (beside or SIMULATED) else None
                 found.run(self._medians, self._energy, on, self.quick, side)
 
         def fork() -> None:
             """Measure the first bands while the forward transform goes on to the others."""
             if beside:
-                side = plan.side_stream()
+                side = plan.side_stream
                 before.record(stream)
                 before.wait(side)
                 measure(side)
@@ -190,24 +190,18 @@ class Denoiser:
     def launch(self, x: Samples, y: Samples, stream: Stream) -> None:
         """Launch everything from ``x`` to ``y``, contiguous arrays on the GPU of any library, which may be the same.
 
-        From the second call on this is a graph, one for arrays of each alignment. Drivers before CUDA 12.4 cannot
-        exchange the arrays of a graph: there it works on buffers, and samples are copied.
+        From the second call on this is a graph, one for arrays of each alignment, except with drivers before CUDA 12.4,
+        which cannot exchange the arrays of a graph.
         """
         if self._flags[UNFINISHED]:  # by a run that was not waited for
             self.make_all_passes()
-        if not self.ready:
+        if not self.ready or not repoints():
             self._first(lambda on: self.run(interop.flat(x), interop.flat(y), on), stream)
-        elif repoints():
+        else:
             addresses = interop.address(x), interop.address(y)
             aligned = addresses[0] % 16 == 0, addresses[1] % 16 == 0
             graph = self.graphs.get(aligned) or self._recorded(aligned, *self._exchangeable(aligned))
             graph.launch(stream, addresses)
-        else:
-            size = self.plan.shape.rows * self.plan.shape.samples
-            source, target = self.plan.buffer("x", size), self.plan.buffer("y", size)
-            source.copy_to_device(interop.flat(x), stream=stream)
-            self.replay("buffers", partial(self.run, source, target), stream)
-            interop.flat(y).copy_to_device(target, stream=stream)
 
     def replay(self, key: str, work: Callable[[Stream], None], stream: Stream) -> None:
         """Run ``work`` on buffers of the plan; from the second time with this key on as a graph."""

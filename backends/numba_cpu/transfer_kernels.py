@@ -1,4 +1,4 @@
-"""Copies to and from a device by way of pinned buffers, by threads without Python: see `cuda.runtime.staging`.
+"""Copies to and from a device by way of pinned buffers, by threads without Python: see `cuda.runtime.transfer`.
 
 The functions of the driver are called by their addresses; each takes four arguments at most, and more do no harm.
 """

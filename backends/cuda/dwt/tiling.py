@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from wavefilt.backends.cuda.runtime.interfaces import Build
-from wavefilt.backends.cuda.runtime.taps import Tap, numbered
 from wavefilt.wavelets.boundary import first_input
 from wavefilt.wavelets.filters import detail_length
 
@@ -95,16 +94,6 @@ class FusedLevels:
     @cached_property
     def filter(self) -> Filter:
         return Filter(len(self.lo), self.periodized)
-
-    @cached_property
-    def numbered(self) -> tuple[tuple[Tap, ...], ...]:
-        """Both filters, with numbered taps."""
-        return numbered(self.lo, self.hi)
-
-    @property
-    def structure(self) -> tuple[int, bool, int, int]:
-        """The constants that all filters of this length share."""
-        return self.filter.taps, self.periodized, self.levels, self.tile
 
 
 @dataclass(frozen=True)
