@@ -291,8 +291,8 @@ class Recording(io.Contents):
         if used != asked:
             notes = (*notes, f"too few traces or samples for one level of {asked}: {used} is used")
         if taken:
-            traces = taken.restore(outcome.samples)
-            return replace(self, traces=traces, outcome=outcome, noise=noise, notes=notes)
+            own = taken.restore(outcome.samples)
+            return replace(self, traces=own, outcome=outcome, noise=noise, notes=notes)
         traces = [
             y[: len(x)].astype(arrays.compute_dtype(x.dtype), copy=False)
             for y, x in zip(outcome.samples, self.traces, strict=True)
