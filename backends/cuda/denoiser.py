@@ -10,7 +10,7 @@ import numpy as np
 from wavefilt.arrays import Array, least_run
 from wavefilt.backends.crossover import cuda_crossover
 from wavefilt.backends.cuda import thresholding
-from wavefilt.backends.cuda.dwt.tiling import FLAGS, NOT_FINITE, UNFINISHED
+from wavefilt.backends.cuda.dwt.tiling import FLAGS, NOT_FINITE, UNFINISHED, grid
 from wavefilt.backends.cuda.equal_runs import probing
 from wavefilt.backends.cuda.plan import Beside, Plan, Shrinking, Source
 from wavefilt.backends.cuda.runtime import interop
@@ -73,16 +73,17 @@ class Denoiser:
         self._flags[:] = 0
         if self.replayable and not (report or local or method.trend or (self._pooled and s.rows > 1)):
             self.alone = plan.alone(str(self._rule), self._sigma_of, str(self._function))
-        self._events = [cuda.event() for _ in range(2)]
+        self._events, self._probed = ([cuda.event() for _ in range(2)] for _ in range(2))
         self.bytes = self.found.bytes + int(self._numbers.nbytes) + int(self._thresholds.nbytes)
 
     def run(self, x: DeviceArray, y: DeviceArray, stream: Stream) -> None:
         """Launch everything from the flat device array ``x`` to ``y``."""
         if self.alone is not None:
+            joined = self._find_runs_beside(x, stream)
             self.alone(x, y, self._factors, self._given, self._flags, stream)
+            joined()
             return
-        self._find_runs(x, stream)
-        self._analyse(x if self._trends is None else self._trends.removed(x, stream), stream)
+        self._analyse(x, stream)
         if len(self.plan.shape.size) > 1:  # the caller fills dead traces of sections, as other gaps
             self._mark_dead(x, stream, self._flags, NOT_FINITE, 0, 1)
         by = self._choose(x, stream) if self.replayable else self._choose_on_host(x, stream)
@@ -98,8 +99,8 @@ class Denoiser:
         self.run(source, target, stream)
         target.copy_to_host(result, stream=stream)
 
-    def _analyse(self, x: DeviceArray, stream: Stream) -> None:
-        """Compute the coefficients, and the statistics that the rule needs."""
+    def _analyse(self, samples: DeviceArray, stream: Stream) -> None:
+        """Compute the coefficients, and the statistics that the rule needs; look for runs of equal samples meanwhile."""
         plan, found, median = self.plan, self.found, self._medians > 0
         measuring = median or self._energy
         beside = measuring and found.depth <= plan.early < plan.shape.level and not SIMULATED
@@ -119,11 +120,15 @@ class Denoiser:
                 measure(side)
                 after.record(side)
 
+        x = samples if self._trends is None else self._trends.removed(samples, stream)
         plan.forward(x, stream, Beside(fork, self._flags, self._means))
         if beside:
+            self._find_runs(samples, stream)
             after.wait(stream)
         else:
+            joined = self._find_runs_beside(samples, stream)
             measure(stream)
+            joined()
 
     def _mark_dead(self, x: DeviceArray, stream: Stream, target: DeviceArray, *where: int) -> None:
         """Write to ``target`` for each trace whose samples are all equal: the first place, the step, and the value."""
@@ -136,10 +141,22 @@ class Denoiser:
         """Flag runs of equal samples, which the caller leaves out, as samples that are not finite."""
         build, samples = self.plan.build, self.plan.shape.size[-1]
         traces = self.plan.shape.rows * self.plan.shape.samples // samples
-        probes = traces * ((samples - 1) // (least_run(samples) // 2))
+        probes = (samples - 1) // (least_run(samples) // 2)
         if probes:
-            launch = probing(build)[-(-probes // build.threads), build.threads, stream]
+            launch = probing(build)[grid(-(-probes // build.threads), traces), build.threads, stream]
             launch(x, samples, traces, self._flags)
+
+    def _find_runs_beside(self, x: DeviceArray, stream: Stream) -> Callable[[], None]:
+        """Call `_find_runs` on another stream; return a function that lets the first one wait for it."""
+        if SIMULATED:
+            self._find_runs(x, stream)
+            return lambda: None
+        side, (before, after) = self.plan.side_stream, self._probed
+        before.record(stream)
+        before.wait(side)
+        self._find_runs(x, side)
+        after.record(side)
+        return lambda: after.wait(stream)
 
     def _choose(self, x: DeviceArray, stream: Stream) -> Shrinking:
         """Choose noise and thresholds from the statistics; searches that did not end are flagged."""

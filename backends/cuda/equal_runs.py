@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from wavefilt.arrays import least_run
-from wavefilt.backends.cuda.dwt.tiling import NOT_FINITE
+from wavefilt.backends.cuda.dwt.tiling import NOT_FINITE, ROWS
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import Build, DeviceFunction, Kernel
 from wavefilt.backends.cuda.runtime.target import cuda, device
@@ -45,13 +45,13 @@ def probing(build: Build) -> Kernel:
 
     @kernel(build)
     def probe_kernel(x, samples, traces, flags):
+        trace = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
+        if trace >= traces:
+            return
         least = least_samples(samples)
         step = least // 2
-        probes = (samples - 1) // step
-        place = cuda.blockIdx.x * threads + cuda.threadIdx.x
-        if place < traces * probes:
-            trace = place // probes
-            if run_at(x, trace * samples, samples, (place - trace * probes) * step, least):
-                flags[NOT_FINITE] = 1
+        i = (cuda.blockIdx.x * threads + cuda.threadIdx.x) * step
+        if i + step < samples and run_at(x, trace * samples, samples, i, least):
+            flags[NOT_FINITE] = 1
 
     return probe_kernel

@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wavefilt.backends.cuda.equal_runs import least_of, run_beside
 from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.plan import Shape
 from wavefilt.backends.cuda.runtime import interop
@@ -257,7 +256,6 @@ def denoising(of: RowFilters, function: str, most: int) -> Kernel:
     middle, noise_of = middles(threads), noise(MEDIAN)
     linear, fixed, bayes = (threshold(rule, 1) for rule in RULES)
     shrunk, copy = shrink(function, dtype), copying(threads)
-    run_at, least_samples = run_beside(), least_of
 
     @kernel(of.build, of, function, most, registers=REGISTERS)
     def denoise_rows(samples_in, samples_out, rows, levels, tables, how, flags):
@@ -286,12 +284,6 @@ def denoising(of: RowFilters, function: str, most: int) -> Kernel:
                 histogram[i] = table[i]
                 i += threads
         source = row * samples
-        shortest = least_samples(samples)
-        step, i = shortest // 2, thread * (shortest // 2)
-        while i + step < samples:
-            if run_at(x, source, samples, i, shortest):
-                flags[NOT_FINITE] = 1
-            i += threads * step
         differs = cuda.syncthreads_or(load(buffer, x, source, samples, x_aligned, layout[ODD]))
         for level in range(levels):
             i, following = PLACES * level, PLACES * (level + 1)
