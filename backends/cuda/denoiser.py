@@ -100,7 +100,7 @@ class Denoiser:
         target.copy_to_host(result, stream=stream)
 
     def _analyse(self, samples: DeviceArray, stream: Stream) -> None:
-        """Compute the coefficients, and the statistics that the rule needs; look for runs of equal samples meanwhile."""
+        """Compute the coefficients, and the statistics of the rule, and look for runs of equal samples meanwhile."""
         plan, found, median = self.plan, self.found, self._medians > 0
         measuring = median or self._energy
         beside = measuring and found.depth <= plan.early < plan.shape.level and not SIMULATED
