@@ -13,9 +13,8 @@ from wavefilt.wavelets.dual_tree import DualTree
 
 from . import entries, launching, memory
 from .launching import Launch
-from .native import Constant
+from .native import GROUP_BYTES, Constant
 from .selection import Peak
-from .target import GROUP_BYTES
 
 SCRATCH = 3 << 18
 """Bytes of a tile's filtered rows: they fit the second-level cache."""

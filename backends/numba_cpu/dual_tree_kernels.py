@@ -17,7 +17,7 @@ from __future__ import annotations
 from .adapter import part
 from .dual_tree import LINES, PAD
 from .dwt_kernels import clear
-from .target import GROUP_BYTES, VECTOR_BYTES
+from .native import GROUP_BYTES, VECTOR_BYTES
 from .vector import analyse, combine, greater, join, lesser, split, synthesise, tail, view
 
 HALF = 0.5**0.5

@@ -16,9 +16,8 @@ from wavefilt.wavelets.filters import detail_lengths
 
 from . import entries, launching, memory, team
 from .launching import Launch
-from .native import Constant
+from .native import GROUP_BYTES, Constant
 from .selection import Peak, sign_off
-from .target import GROUP_BYTES
 
 TILE = 1 << 15
 """Samples of a tile: two of its approximations fit the second-level cache."""

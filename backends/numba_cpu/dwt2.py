@@ -13,9 +13,8 @@ from wavefilt.wavelets import boundary
 from . import entries, launching, memory, team
 from .dwt import PADDING, level_lengths
 from .launching import Launch
-from .native import Constant
+from .native import GROUP_BYTES, Constant
 from .selection import Peak
-from .target import GROUP_BYTES
 
 SCRATCH = 1 << 19
 """Bytes of a tile's filtered rows: half of a second-level cache."""

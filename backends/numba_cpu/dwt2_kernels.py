@@ -10,7 +10,7 @@ import numpy as np
 from .adapter import part
 from .dwt import PADDING
 from .dwt_kernels import clear, extension, shrink, split_row
-from .target import GROUP_BYTES
+from .native import GROUP_BYTES
 from .vector import analyse, greater, lesser, synthesise, tail, view
 
 

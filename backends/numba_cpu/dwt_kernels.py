@@ -11,7 +11,7 @@ from wavefilt.wavelets.boundary import ANTIREFLECT, SMOOTH
 from .adapter import part
 from .dwt import BLOCK, PADDING
 from .launching import GARROTE, HARD, KEEP, SOFT
-from .target import GROUP_BYTES, HALF, VECTOR_BYTES
+from .native import GROUP_BYTES, HALF, VECTOR_BYTES
 from .vector import (
     analyse,
     analyse_past,

@@ -33,7 +33,7 @@ LOCAL = Kernel("local_kernels", "shrink_rows", "i[,] i[,] i[,] i i i i i[] i[] d
 LOCAL_PLANES = Kernel("local_kernels", "shrink_sections", "i[,] i i d[,] T[]")
 CHOOSE = Kernel("threshold_kernels", "choose", "i i i i d[,] d[,] i[] d d[] d[] d d[,] i T[]")
 ENERGIES = Kernel("selection_kernels", "energies", "T[] T[] d d[]")
-TRANSFER = Kernel("transfer_kernels", "transfer", "i[] i")
+TRANSFER = Kernel("team_kernels", "transfer", "i[] i")
 LAUNCH = Kernel("team_kernels", "launch", "i")
 SERVE = Kernel("team_kernels", "serve", "i")
 

@@ -13,7 +13,7 @@ from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Pyramid
 
 from . import entries, launching, memory, team
-from .target import GROUP_BYTES
+from .native import GROUP_BYTES
 
 TILE = 1 << 13
 """Samples of a tile: the energies of all its bands, and what they are computed from, fit the second-level cache."""

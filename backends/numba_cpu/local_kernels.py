@@ -29,7 +29,7 @@ from .local import (
     STRIPS,
     TARGET,
 )  # fmt: skip
-from .target import VECTOR_BYTES
+from .native import VECTOR_BYTES
 from .vector import combine, greater, lesser, split, tail, view
 
 

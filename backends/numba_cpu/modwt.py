@@ -21,9 +21,8 @@ from wavefilt.wavelets import boundary
 from . import entries, launching, memory, team
 from .dwt import BLOCK
 from .launching import Launch
-from .native import Constant
+from .native import GROUP_BYTES, Constant
 from .selection import Peak
-from .target import GROUP_BYTES
 
 HALO_SHARE = 8  # levels are fused while the samples that only the windows need stay below this share of a tile
 

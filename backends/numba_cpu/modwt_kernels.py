@@ -12,7 +12,7 @@ from wavefilt.wavelets import boundary
 from .adapter import part
 from .dwt import BLOCK
 from .dwt_kernels import clear, extension, shrink
-from .target import GROUP_BYTES
+from .native import GROUP_BYTES
 from .vector import analyse, combine, greater, lesser, tail, view
 
 

@@ -21,8 +21,7 @@ from wavefilt.statistics.mergeable import Interval, Summation
 from wavefilt.statistics.reference import RANKS, Risk, around, least_risk
 
 from . import entries, memory, native, team
-from .native import Constant
-from .target import GROUP_BYTES
+from .native import GROUP_BYTES, Constant
 
 CHUNK = 1 << 16  # coefficients of one share of a long row; fixed, so that sums do not depend on the threads
 LISTED = CHUNK // 16  # magnitudes of a chunk that may lie inside the bracket

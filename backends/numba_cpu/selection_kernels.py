@@ -7,9 +7,9 @@ import numpy as np
 from wavefilt.arrays import Array
 
 from .adapter import part
+from .native import GROUP_BYTES as RANKED
+from .native import VECTOR_BYTES
 from .selection import DENSITY, GUESSES, LISTED, MAD, RATIOS, SAMPLED, SHORT, SPREAD, STEP
-from .target import GROUP_BYTES as RANKED
-from .target import VECTOR_BYTES
 from .vector import count_below, greater, lesser, list_inside, list_inside_some, ranked, ranked_few, tail, view
 
 

@@ -12,7 +12,7 @@ from llvmlite import ir
 from numba import types
 
 from .adapter import WORD, Elements, Emitter, Function, instructions
-from .target import VECTOR_BYTES, WIDTH
+from .native import VECTOR_BYTES, WIDTH
 
 Value: TypeAlias = ir.Value
 _I32, _FLAG = ir.IntType(32), ir.IntType(1)
