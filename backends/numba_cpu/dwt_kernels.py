@@ -16,10 +16,11 @@ from .vector import (
     analyse,
     analyse_past,
     analyse_some,
+    clear,
+    copy,
     greater,
     largest,
     lesser,
-    move,
     split,
     synthesise,
     synthesise_past,
@@ -94,13 +95,6 @@ def split_row(even, odd, first, pairs, near, start, stop, far, far_start, n, mod
             odd[place // 2] = total
         else:
             even[place // 2] = total
-
-
-@part
-def clear(elements):
-    """Set elements of the workspace to 0: whole groups are computed, and denormals left in memory are slow."""
-    for i in range(len(elements)):
-        elements[i] = 0
 
 
 @part
@@ -257,25 +251,11 @@ def shrink(d, count, out, function, t):
 
 
 @part
-def _copy(source, at, count, out, to):
-    """Copy ``count`` elements from ``at`` on."""
-    lanes = VECTOR_BYTES // source.itemsize
-    i = 0
-    while i + lanes <= count:
-        move(source, at + i, out, to + i)
-        i += lanes
-        if i < count < i + lanes:  # as in `split_row`
-            i = count - lanes
-    for rest in range(i, count):
-        out[to + rest] = source[at + rest]
-
-
-@part
 def _gather(out, at, count, near, start, stop, far, far_start, n):
     """Copy coefficients ``at`` to ``at + count`` of a periodic row of n, from two pieces as in `split_row`."""
     inside = lesser(greater(start - at, 0), count)
     outside = lesser(greater(stop - at, inside), count)
-    _copy(near, at + inside - start, outside - inside, out, inside)
+    copy(tail(near, at + inside - start), outside - inside, tail(out, inside))
     for i in range(count - (outside - inside)):
         p = i if i < inside else i + outside - inside
         k = at + p

@@ -169,20 +169,7 @@ def synthesising(
     return out, jobs
 
 
-def run(
-    kernel: Kernel,
-    dtype: DType,
-    rows: int,
-    launch: Launch,
-    arguments: tuple[object, ...],
-    kept: object,
-    peak: Peak | None = None,
-) -> None:
-    """Run a single `job`."""
-    _run([job(kernel, dtype, rows, launch, arguments, kept, peak)], peak)
-
-
-def _run(jobs: Sequence[team.Job], peak: Peak | None) -> None:
+def run(jobs: Sequence[team.Job], peak: Peak | None) -> None:
     """Run one job after the other; the first finds the ``peak``, and the rest does not run if that is not finite."""
     if peak:
         peak.found = team.run(jobs, peak.infinite)
@@ -203,7 +190,7 @@ Reconstruct = Callable[[Pyramid, Shrinkage | None, Array | None, int], Array]
 def decompose(analysing: Analysing, x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> Pyramid:
     """Return the coefficients of ``x``."""
     pyramid, jobs = analysing(x, analysis, tile, peak)
-    _run(jobs, peak)
+    run(jobs, peak)
     return pyramid
 
 

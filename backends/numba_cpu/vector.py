@@ -11,7 +11,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
-from .adapter import WORD, Elements, Emitter, Function, instructions
+from .adapter import WORD, Elements, Emitter, Function, instructions, part
 from .native import VECTOR_BYTES, WIDTH
 
 Value: TypeAlias = ir.Value
@@ -180,13 +180,6 @@ def split(emit, x, x_at, even, even_at, odd, odd_at):
 
 
 @instructions()
-def move(emit, x, x_at, y, y_at):
-    """One vector y[j+p] = x[i+p]."""
-    own = Vectors(emit)
-    own.store(own.load(_from(x, x_at, emit)), _from(y, y_at, emit), 0)
-
-
-@instructions()
 def join(emit, even, even_at, odd, odd_at, x, x_at):
     """The opposite of `split`: a vector each of ``even`` and ``odd``, alternating in two of ``x``."""
     own, target = Vectors(emit), _from(x, x_at, emit)
@@ -211,6 +204,20 @@ def tail(emit, array, at):
     """
     address = emit.builder.ptrtoint(_from(array, at, emit), WORD)
     return emit.array(types.Array(emit.kind, 1, "C"), address, [emit.builder.sub(array.count, at)])
+
+
+@part
+def clear(elements):
+    """Set elements of a workspace to 0: whole groups are computed, and subnormal numbers left in memory are slow."""
+    for i in range(len(elements)):
+        elements[i] = 0
+
+
+@part
+def copy(source, count, target):
+    """Copy ``count`` elements; an assignment of slices is ten times slower."""
+    for i in range(count):
+        target[i] = source[i]
 
 
 def _two_integers(a, b):
