@@ -25,7 +25,7 @@ HALF = 0.5**0.5
 
 @part
 def _inside(i, n):
-    """The place that stands for place i of n, reflected as often as needed."""
+    """Return the place among n for place i, reflected as often as needed."""
     i = i % (2 * n)
     return 2 * n - 1 - i if i >= n else i
 
@@ -118,7 +118,7 @@ def _joined_trees(low, high, stride, count, a_even, a_odd, b_even, b_odd, out, p
 
 @part
 def rows_first_forward(sizes, tile, source, bands, taps_lo, taps_hi, workspace, begin, end):
-    """The first level of rows: low-pass and high-pass coefficients of tiles ``begin`` to ``end``.
+    """Compute the first level of rows: low-pass and high-pass coefficients of tiles ``begin`` to ``end``.
 
     ``sizes`` are samples of a row and complex coefficients, ``tile`` the coefficients of a tile and the tiles of a row.
     """
@@ -140,7 +140,7 @@ def rows_first_forward(sizes, tile, source, bands, taps_lo, taps_hi, workspace, 
 
 @part
 def rows_forward(sizes, tile, source, bands, a_lo, a_hi, b_lo, b_hi, workspace, begin, end):
-    """Any other level of rows, of 4 low-pass coefficients for each of the complex ones."""
+    """Compute any other level of rows, from 4 low-pass coefficients for each of the complex ones."""
     n, width, across = sizes[1], tile[0], tile[1]
     size, stride = a_lo.itemsize, width + len(a_lo) + PAD
     work = view(workspace, LINES * stride, a_lo)
@@ -157,7 +157,7 @@ def rows_forward(sizes, tile, source, bands, a_lo, a_hi, b_lo, b_hi, workspace, 
 
 @part
 def rows_first_inverse(sizes, tile, target, bands, taps, workspace, begin, end):
-    """The inverse of `rows_first_forward`, cropped to the samples."""
+    """Invert `rows_first_forward`, cropped to the samples."""
     samples, n, width, across = sizes[0], sizes[1], tile[0], tile[1]
     size, reach = taps.itemsize, len(taps) // 4
     stride = 2 * width + 2 * reach + 2 * PAD
@@ -177,7 +177,7 @@ def rows_first_inverse(sizes, tile, target, bands, taps, workspace, begin, end):
 
 @part
 def rows_inverse(sizes, tile, target, bands, a_even, a_odd, b_even, b_odd, first, workspace, begin, end):
-    """The inverse of `rows_forward`, with taps as `inverse`."""
+    """Invert `rows_forward`, with taps as `inverse`."""
     n, width, across = sizes[1], tile[0], tile[1]
     size, phases = a_even.itemsize, len(a_even) // 2
     stride = width + phases + PAD
@@ -261,7 +261,7 @@ def _places(bands, band, own, n, at, count, odd, even, other, parts, pitch):
 
 @part
 def first_forward(sizes, tile, source, bands, taps_lo, taps_hi, workspace, begin, end):
-    """The first level of sections: tiles ``begin`` to ``end``.
+    """Compute the first level of sections: tiles ``begin`` to ``end``.
 
     ``sizes`` are rows and columns of a section, and coefficients down and across; ``tile`` is that of
     `dual_tree.plan`; ``bands`` are the addresses of the low-pass and of the six complex ones.
@@ -306,7 +306,7 @@ def first_forward(sizes, tile, source, bands, taps_lo, taps_hi, workspace, begin
 
 @part
 def forward(sizes, tile, source, bands, a_lo, a_hi, b_lo, b_hi, workspace, begin, end):
-    """Any other level of sections: four low-pass coefficients lie along each axis for a coefficient of the bands."""
+    """Compute any other level of sections, from four low-pass coefficients along each axis for one of a band."""
     m, n = sizes[2], sizes[3]
     height, width = tile[0], tile[1]
     size, taps = a_lo.itemsize, len(a_lo)
@@ -342,7 +342,7 @@ def forward(sizes, tile, source, bands, a_lo, a_hi, b_lo, b_hi, workspace, begin
 
 @part
 def first_inverse(sizes, tile, target, bands, taps, workspace, begin, end):
-    """The inverse of `first_forward`, cropped to the section."""
+    """Invert `first_forward`, cropped to the section."""
     rows, columns, m, n = sizes[0], sizes[1], sizes[2], sizes[3]
     height, width = tile[0], tile[1]
     size, reach = taps.itemsize, len(taps) // 4
@@ -382,7 +382,7 @@ def first_inverse(sizes, tile, target, bands, taps, workspace, begin, end):
 
 @part
 def inverse(sizes, tile, target, bands, a_even, a_odd, b_even, b_odd, first, workspace, begin, end):
-    """The inverse of `forward`: taps of even and odd places of each tree, low and high in turn, from coefficient
+    """Invert `forward`, with taps of even and odd places of each tree, low and high in turn, from coefficient
     ``first`` before their own on."""
     m, n = sizes[2], sizes[3]
     height, width = tile[0], tile[1]

@@ -66,7 +66,7 @@ def analysing(x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> tup
         bands = [memory.empty((sections, *sizes[2:]), x.dtype) for _ in range(4)]
         arguments = memory.address(x), memory.addresses(bands), *rows, *columns
         kept, first = (x, bands), None if jobs else peak
-        jobs.append(launching.job(entries.PANEL_FORWARD, x.dtype, sections, launch, arguments, kept, first))
+        jobs.append(launching.job(entries.SECTION_FORWARD, x.dtype, sections, launch, arguments, kept, first))
         x = bands[0]
         coefficients = [*bands[1:], *coefficients]
     return Pyramid((x, *coefficients), analysis, tuple(shape)), jobs
@@ -94,7 +94,7 @@ def synthesising(
         finer, target = memory.placed(place, dtype) if j > 1 else launching.destination(out, place, dtype)
         own = np.ascontiguousarray(thresholds[3 * (j - 1) : 3 * j])
         arguments = target, memory.addresses(bands), *rows, *columns, launching.KEEP, function, own
-        jobs.append(launching.job(entries.PANEL_INVERSE, dtype, sections, launch, arguments, (bands, finer)))
+        jobs.append(launching.job(entries.SECTION_INVERSE, dtype, sections, launch, arguments, (bands, finer)))
         y = finer
     return y, jobs
 
@@ -113,7 +113,7 @@ def _lengths(analysis: Analysis, shape: tuple[int, ...]) -> tuple[tuple[int, ...
 
 
 def _checked(pyramid: Pyramid, down: tuple[int, ...], across: tuple[int, ...]) -> tuple[Array, ...]:
-    """The coefficients as kernels need them."""
+    """Return the coefficients as kernels need them. Raises ValueError if they do not belong together."""
     levels = [pyramid.level, *(j for j in range(pyramid.level, 0, -1) for _ in range(3))]
     found = pyramid.coefficients
     return launching.checked(found, pyramid, [(len(found[0]), down[j], across[j]) for j in levels]).coefficients

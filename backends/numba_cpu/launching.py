@@ -115,7 +115,7 @@ class Packed(Pyramid):
         object.__setattr__(self, "addresses", addresses)
 
     def __reduce__(self) -> tuple[type[Pyramid], tuple[object, ...]]:
-        """Copies, whose arrays lie elsewhere, are plain pyramids."""
+        """Make copies plain pyramids: their arrays lie elsewhere."""
         return Pyramid, (self.coefficients, self.analysis, self.shape)
 
 

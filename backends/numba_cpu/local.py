@@ -140,7 +140,7 @@ def _sections_shrunk(pyramid: Pyramid, shrinkage: Shrinkage) -> Pyramid:
     longest, floats = int(table[:, COLUMNS].max()), np.empty(0, bands[0].real.dtype)
     thresholds = np.ascontiguousarray(shrinkage.thresholds, float)
     parts = 2 if bands[0].dtype.kind == "c" else 1
-    work = entries.LOCAL_PLANES.of(
+    work = entries.LOCAL_SECTIONS.of(
         floats.dtype,
         table,
         parts,

@@ -10,6 +10,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -41,7 +43,7 @@ COUNTED = 1 << 18  # details that one thread counts at a time
 
 
 def _sign_off(dtype: DType) -> Array:
-    """All bits but the sign, in an integer of the size of ``dtype``: what makes a magnitude of the bits of a float."""
+    """Return the mask of all bits except the sign, as an integer of the size of ``dtype``."""
     bits = np.dtype(f"i{dtype.itemsize}")
     return np.array([np.iinfo(bits).max], bits)
 
@@ -76,7 +78,7 @@ class Peak:
 
     @property
     def value(self) -> float:
-        """NaN if there is a NaN, else infinite if there is an infinity; 0 for no samples."""
+        """Return NaN if there is a NaN, else infinity if there is one; 0 for no samples."""
         return float(np.array(self.found, self._bits).view(self._dtype))
 
     def find(self) -> None:
@@ -131,10 +133,7 @@ class NumbaStatistics:
     """Statistics of details, of each row or of all rows of a level together."""
 
     def __init__(self, levels: Sequence[Sequence[Array]], scope: str) -> None:
-        """``levels`` holds the (rows, coefficients) arrays of each level: one if every row is a group.
-
-        Complex coefficients are replaced by their magnitudes.
-        """
+        """Take the (rows, coefficients) arrays of each level, one if every row is a group; complex ones by magnitude."""
         self._pooled = scope == "record"
         if levels[0][0].dtype.kind == "c":
             levels = _magnitudes(levels)
@@ -311,47 +310,45 @@ class NumbaStatistics:
     def _counted(self, place: int, count: Callable[[Array, Floats], Counts], scales: Floats, bins: int) -> Counts:
         """Add up ``count(rows, scales)`` over all details of a level, by group: shape (groups, bins)."""
         totals, lock, details = np.zeros((self.groups, bins), np.int64), threading.Lock(), self._rows(place)
-        parts = _parts(details)
 
-        def work(begin: int, end: int) -> None:
-            for rows, columns in parts[begin:end]:
-                found = count(details[rows, columns], scales[rows])
-                with lock:
-                    totals[rows] += found
+        def work(rows: slice, columns: slice) -> None:
+            found = count(details[rows, columns], scales[rows])
+            with lock:
+                totals[rows] += found
 
-        threads.parallel(work, len(parts))
+        _spread(work, _parts(details))
         return totals
 
     def minimise(self, risk: Risk, sigma: Floats, inverse: bool = False) -> Floats:
-        best = np.zeros_like(sigma)
-        tasks = []
+        best, tasks = np.zeros_like(sigma), []
         for level, count in enumerate(self.counts):
             share = max(RANKS // int(count), 1)
             tasks += [(level, slice(a, a + share)) for a in range(0, self.groups, share)]
 
-        def work(begin: int, end: int) -> None:
-            for level, rows in tasks[begin:end]:
-                magnitudes = np.abs(self._rows(level)[rows])
-                magnitudes.sort(axis=-1)
-                best[level, rows] = least_risk(risk, magnitudes, sigma[level, rows], inverse)
+        def work(level: int, rows: slice) -> None:
+            magnitudes = np.abs(self._rows(level)[rows])
+            magnitudes.sort(axis=-1)
+            best[level, rows] = least_risk(risk, magnitudes, sigma[level, rows], inverse)
 
-        threads.parallel(work, len(tasks))
+        _spread(work, tasks)
         return best
+
+
+def _spread(function: Callable[..., None], tasks: Sequence[tuple[Any, ...]]) -> None:
+    """Call the function for each task, a tuple of its arguments, in several threads."""
+
+    def work(begin: int, end: int) -> None:
+        for task in tasks[begin:end]:
+            function(*task)
+
+    threads.parallel(work, len(tasks))
 
 
 def _magnitudes(levels: Sequence[Sequence[Array]]) -> list[list[Array]]:
     """Return |d| of complex details."""
     found = [[memory.empty(d.shape, d.real.dtype) for d in details] for details in levels]
-    tasks = []
-    for details, targets in zip(levels, found, strict=True):
-        for d, target in zip(details, targets, strict=True):
-            tasks += [(d[own], target[own]) for own in _parts(d)]
-
-    def work(begin: int, end: int) -> None:
-        for d, target in tasks[begin:end]:
-            np.abs(d, out=target)
-
-    threads.parallel(work, len(tasks))
+    pairs = zip(chain(*levels), chain(*found), strict=True)
+    _spread(np.abs, [(d[own], target[own]) for d, target in pairs for own in _parts(d)])
     return found
 
 

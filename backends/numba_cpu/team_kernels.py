@@ -28,13 +28,13 @@ def _integer(*kinds):
 
 @instructions(_integer)
 def plain(emit, address):
-    """A word that no other thread changes meanwhile."""
+    """Return a word that no other thread changes meanwhile."""
     return emit.builder.load(_place(emit, address))
 
 
 @instructions(_integer)
 def shared(emit, address):
-    """A word that other threads write to."""
+    """Return a word that other threads write to."""
     return emit.builder.load_atomic(_place(emit, address), "seq_cst", 8)
 
 
