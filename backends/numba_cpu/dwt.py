@@ -54,13 +54,6 @@ def fitting(tile: int, samples: int, number: int) -> int:
 
 
 @lru_cache(maxsize=256)
-def outputs(samples: int, taps: int, mode: str, level: int, tile: int) -> tuple[int, ...]:
-    """Return the lengths of the details, finest first, and of the approximation of every launch."""
-    rest = (launch.rest for launch in plan(samples, taps, mode, level, tile))
-    return (*level_lengths(samples, taps, mode, level)[1:], *rest)
-
-
-@lru_cache(maxsize=256)
 def plan(samples: int, taps: int, mode: str, level: int, tile: int) -> tuple[Launch, ...]:
     """Return the launches of a forward transform, in order; an inverse takes them in reverse.
 
@@ -98,12 +91,12 @@ def analysing(x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> tup
     """Return the pyramid of ``x`` (rows, samples) for at least one level, and the jobs that compute it."""
     wavelet, mode = analysis.wavelets[0], analysis.modes[0]
     tile = fitting(tile, x.size, threads.get_num_threads())
-    shape = x.shape[1], wavelet.dec_len, mode, analysis.level, tile
+    shape = x.shape[1], wavelet.dec_len, mode, analysis.level
     filters = launching.analysis_filters(wavelet, x.dtype)
     first, measured = boundary.first_input(wavelet.dec_len, mode), x.shape[1] if peak else 0  # by the kernel itself
     past = launching.past(memory.PASSED, x.shape, x.itemsize)
     constants = first, boundary.code(mode), measured, sign_off(x.dtype), past, filters
-    launches, lengths = plan(*shape), outputs(*shape)
+    launches, lengths = plan(*shape, tile), level_lengths(*shape)[1:]
     return launching.analysing(entries.FORWARD, x, analysis, launches, lengths, constants, None)
 
 

@@ -79,7 +79,9 @@ def synthesising(
     analysis, level = pyramid.analysis, pyramid.level
     wavelets, modes = analysis.wavelets, analysis.modes
     down, across = _lengths(analysis, pyramid.shape)
-    y, *details = _checked(pyramid, down, across)
+    found, levels = pyramid.coefficients, [level, *(j for j in range(level, 0, -1) for _ in range(3))]
+    wanted = [(len(found[0]), down[j], across[j]) for j in levels]
+    y, *details = launching.checked(found, pyramid, wanted).coefficients
     sections, dtype = len(y), y.dtype
     shifts = [w.rec_len // 2 - 1 if mode == "periodization" else 0 for w, mode in zip(wavelets, modes, strict=True)]
     columns, rows = ((shift, launching.synthesis_filters(w, dtype)) for w, shift in zip(wavelets, shifts, strict=True))
@@ -110,10 +112,3 @@ def _lengths(analysis: Analysis, shape: tuple[int, ...]) -> tuple[tuple[int, ...
         for n, w, mode in zip(shape, analysis.wavelets, analysis.modes, strict=True)
     )
     return down, across
-
-
-def _checked(pyramid: Pyramid, down: tuple[int, ...], across: tuple[int, ...]) -> tuple[Array, ...]:
-    """Return the coefficients as kernels need them. Raises ValueError if they do not belong together."""
-    levels = [pyramid.level, *(j for j in range(pyramid.level, 0, -1) for _ in range(3))]
-    found = pyramid.coefficients
-    return launching.checked(found, pyramid, [(len(found[0]), down[j], across[j]) for j in levels]).coefficients

@@ -130,9 +130,9 @@ def analysing(
 ) -> tuple[Packed, list[team.Job]]:
     """Return the pyramid of rows, and the jobs that compute it, and their ``peak`` if that is given.
 
-    ``lengths`` are the lengths of the details, finest first, and of every launch's approximation.
+    ``lengths`` are the lengths of the details, finest first; each launch has an approximation as well.
     """
-    arrays, addresses = memory.several(len(x), lengths, x.dtype)
+    arrays, addresses = memory.several(len(x), [*lengths, *(launch.rest for launch in launches)], x.dtype)
     source, jobs = memory.address(x), list[team.Job]()
     for launch, target in zip(launches, addresses[-len(launches) :].tolist(), strict=True):
         details, first = addresses[launch.first : launch.first + launch.depth], None if jobs else peak

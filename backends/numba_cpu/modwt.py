@@ -90,8 +90,7 @@ def analysing(x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> tup
     lengths = level_lengths(samples, wavelet.dec_len, mode, level, start_level)
     outside = boundary.PERIODIC if mode in boundary.ROUND else boundary.code(mode)
     constants = outside, launching.analysis_filters(wavelet, x.dtype, 2**0.5)
-    outputs = [*lengths, *(launch.rest for launch in launches)]
-    return launching.analysing(entries.MODWT_FORWARD, x, analysis, launches, outputs, constants, peak)
+    return launching.analysing(entries.MODWT_FORWARD, x, analysis, launches, lengths, constants, peak)
 
 
 def synthesising(

@@ -133,7 +133,7 @@ class NumbaStatistics:
     """Statistics of details, of each row or of all rows of a level together."""
 
     def __init__(self, levels: Sequence[Sequence[Array]], scope: str) -> None:
-        """Take the (rows, coefficients) arrays of each level, one if every row is a group; complex ones by magnitude."""
+        """Take the (rows, coefficients) arrays of each level (one if every row is a group), or their magnitudes."""
         self._pooled = scope == "record"
         if levels[0][0].dtype.kind == "c":
             levels = _magnitudes(levels)

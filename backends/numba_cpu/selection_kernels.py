@@ -83,12 +83,9 @@ def _middle(a, n, k, both, all_bits):
 
 @part
 def _count_below(bits, n, sign_off, limit):
-    count, lanes, i = 0, VECTOR_BYTES // bits.itemsize, 0
-    while i + lanes <= n:
-        count += count_below(bits, i, sign_off, limit)
-        i += lanes
-    for rest in range(i, n):
-        count += (bits[rest] & sign_off) < limit
+    count = 0
+    for i in range(n):
+        count += (bits[i] & sign_off) < limit
     return count
 
 
