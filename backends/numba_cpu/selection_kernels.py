@@ -14,7 +14,7 @@ from .native import GROUP_BYTES as RANKED
 from .native import VECTOR_BYTES
 from .prepared import BAYES, GIVEN, LEVEL, LINEAR
 from .selection import DENSITY, GUESSES, LISTED, MAD, RATIOS, SAMPLED, SHORT, SPREAD, STEP
-from .vector import count_below, greater, lesser, list_inside, list_inside_some, ranked, ranked_few, tail, view
+from .vector import greater, lesser, list_inside, list_inside_some, ranked, ranked_few, tail, view
 
 
 def _squares(x: Array, count: int) -> float:

@@ -276,14 +276,6 @@ list_inside, list_inside_some = (instructions(_two_counts, more)(_list_inside) f
 that are read."""
 
 
-@instructions(lambda bits, at, sign_off, limit: types.int64(bits, types.int64, bits.dtype, bits.dtype))
-def count_below(emit, bits, at, sign_off, limit):
-    """Return the number of magnitudes of one vector below the limit."""
-    own = Vectors(emit)
-    magnitude = emit.builder.and_(own.load(_from(bits, at, emit)), own.spread(sign_off))
-    return own.count(emit.builder.icmp_signed("<", magnitude, own.spread(limit)))
-
-
 def _ranked(width: int) -> Function:
     @instructions(lambda a, n, k, most: types.UniTuple(a.dtype, 2)(a, types.int64, types.int64, a.dtype))
     def ranked_few(emit, a, n, k, most):
