@@ -147,7 +147,7 @@ def forward(
     for j in range(depth if entries > 0 else 0):
         table = tables + 16 * j * entries
         tabulate(view(table, entries, lengths), view(table + 8 * entries, entries, lo), lengths[j], taps, mode)
-    # rows of one tile go in pairs: one goes on while the other waits for its last level; alone they take 1.4 times as long
+    # rows of one tile go in pairs, one while the other waits for its last level; one at a time takes 1.4 times as long
     together = 2 if tiles == 1 else 1
     for job in range(begin, end, together):
         tile = job % tiles
