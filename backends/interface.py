@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from wavefilt.arrays import Array, DType
+from wavefilt.arrays import Array, DType, equal_runs
 from wavefilt.statistics.mergeable import Summation
 from wavefilt.statistics.reference import Measured, Statistics
 from wavefilt.thresholding.shrinkage import Shrinkage
@@ -59,6 +59,11 @@ class Backend(Protocol):
         return 7.5
 
     @property
+    def for_many_shapes(self) -> Backend:
+        """The backend for segments of many lengths; another one if this one prepares for each length."""
+        return self
+
+    @property
     def summation(self) -> Summation:
         """How it adds up squares of coefficients in host memory."""
         return Summation()
@@ -71,7 +76,13 @@ class Backend(Protocol):
         """One line for `wavefilt backends`: versions, device."""
 
     def peak(self, x: Any) -> float:
-        """Largest |x|: NaN if there is a NaN, else infinite if there is an infinity; 0 for no samples."""
+        """Return the largest |x|, infinite if there is an infinity, and 0 for no samples.
+
+        NaN if traces may have to be divided: there is a NaN, or a run of equal samples (`wavefilt.arrays.equal_runs`).
+        """
+        if not x.size:
+            return 0.0
+        return float(np.nan if equal_runs(x) is not None else np.max(np.abs(x)))
 
     def peak_and_pyramid(self, x: Any, analysis: Analysis) -> tuple[float, Pyramid | None]:
         """Return `peak`, and `decompose` if both are found in one pass over finite samples, else None."""
@@ -133,8 +144,8 @@ class DeviceBackend(Backend, Protocol):
 
         The result is in ``out`` if that is given: contiguous memory of the kind of ``x`` that is none of it. Without
         ``wait`` an array on the device may be returned before it is computed, whatever its samples are.
-        None if a sample is not finite, or a trace of a record or panel dead: gaps are for the caller to cut out, and
-        dead traces to leave out.
+        None if a sample is not finite or in a run of equal samples, or a trace of a record or section is dead: the
+        caller cuts out gaps and runs, and leaves out dead traces.
         """
 
     def at_once(self, x: Any, method: Options, axes: tuple[int, ...], wait: bool) -> Any:

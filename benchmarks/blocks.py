@@ -68,7 +68,7 @@ def _prepared(kernel: str, problem: Problem) -> Prepared:
     ready = prepare(problem.case(kernel))
 
     def call() -> object:
-        stream = ready.plan.own_stream()
+        stream = ready.plan.own_stream
         ready.work(stream)
         stream.synchronize()
         return ready.y

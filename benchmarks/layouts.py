@@ -163,7 +163,7 @@ def profile(quick: bool) -> None:
             _, plan = _plan(transform, wavelet, shape, padding, False)
             x = cuda.to_device(signal(*shape).astype(np.float32).reshape(-1))
             print(f"case {wavelet} {shape} {padding}", flush=True)
-            stream = plan.own_stream()
+            stream = plan.own_stream
             plan.forward(x, stream)
             plan.inverse(x, stream)
             stream.synchronize()
@@ -186,8 +186,8 @@ def _measured(transform: str, wavelet: str, shape: tuple[int, int], padding: boo
         "denoise": partial(denoiser.run, x, y),
     }
     times = {name: gpu_time(one, LAUNCHES, repeats) for name, one in work.items()}
-    denoiser.run(x, y, plan.own_stream())
-    plan.own_stream().synchronize()
+    denoiser.run(x, y, plan.own_stream)
+    plan.own_stream.synchronize()
     row: Row = {"transform": transform, "wavelet": wavelet, "shape": shape, "padding": padding, "fastmath": fastmath}
     row |= {"times": times, "error": _error(y.copy_to_host().reshape(shape), _expected(options, host))}
     own = plan.options

@@ -37,6 +37,8 @@ from .progress import steps
 if TYPE_CHECKING:
     from wavefilt.advice import Comparison
 
+TRIAL = ("options", "name", "gain_db", "gain_error_db", "tied", "residual", "seconds", "verdict")
+"""The facts of a method in JSON."""
 SOURCE = click.Argument(["source"], type=INPUT, metavar="FILE")
 
 
@@ -127,7 +129,7 @@ def _show(recording: Recording, found: Comparison, parsed: dict[str, Any]) -> No
         "live_traces": found.of,
         "noise": found.noise,
         "noise_share": found.noise_share,
-        "trials": [vars(trial) for trial in found.trials],
+        "trials": [{name: getattr(trial, name) for name in TRIAL} for trial in found.trials],
         "skipped": found.skipped,
         "complete": found.complete,
         "notes": found.notes(),

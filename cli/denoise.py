@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wavefilt.memory import spelled
+from wavefilt.options import Clock, to_argv
 from wavefilt.recording import Recording
 from wavefilt.transforms import find
 from wavefilt.vocabulary import check
@@ -108,7 +110,10 @@ def _trust(before: Recording, after: Recording, request: Request) -> TrustReport
     """Return the tests of --report and -v; with -v alone, those of a sample of a large file."""
     if not (request.report or request.verbose) or before.complex:
         return None
-    return after.trust(before) if request.report else after.trust(before, samples=SAMPLE)
+    given = {"preset": request.preset, **request.given, "format": request.format, **vars(request.layout)}
+    argv = to_argv(given, Clock(1.0, None, 0, before.source), before.declared_noise is not None)
+    call = shlex.join(["wavefilt", "denoise", before.source, *argv])
+    return after.trust(before, call=call, **({} if request.report else {"samples": SAMPLE}))
 
 
 def _written(
@@ -147,8 +152,12 @@ def _write_stdout(data: bytes, format: str) -> None:
         raise ValueError("standard output is closed")
     if sys.stdout.isatty() and format != "ascii":
         raise ValueError(f"a {format} file is not written to a terminal; use -o or redirect")
-    sys.stdout.buffer.write(data)
-    sys.stdout.buffer.flush()
+    try:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except OSError as error:
+        error.filename = "standard output"
+        raise
 
 
 def _intended(before: Recording, request: Request) -> Facts:

@@ -203,6 +203,13 @@ def calibrations() -> list[str]:
     return devices.names()
 
 
+def page(text: str) -> str:
+    """Check that a report is written to an HTML file."""
+    if not text.lower().endswith((".html", ".htm")):
+        raise ValueError(f"a report is an HTML file, and {text!r} does not end with .html")
+    return text
+
+
 FILE, FOLDER = click.Path(dir_okay=False), click.Path(file_okay=False)
 COUNT, SIZE = click.IntRange(min=1), Text(whole)
 INPUT = Text(files=True)
@@ -263,7 +270,7 @@ TABLE = [
 
     Option("--plot", brief=True, group=PICTURES, type=FILE, metavar="FILE",
            help="Draw the input, the result and the residual (png, pdf, svg)."),
-    Option("--report", brief=True, group=PICTURES, type=FILE, metavar="FILE.html",
+    Option("--report", brief=True, group=PICTURES, type=Text(page, files=True), metavar="FILE.html",
            help="Write a report on whether the residual contains signal; for several inputs, one table."),
     Option("--residual", brief=True, group=PICTURES, type=click.Path(), metavar="FILE",
            help="Write the residual (input minus output), in the format of the input."),

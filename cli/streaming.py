@@ -115,8 +115,6 @@ def denoise(source: str, target: str, request: Request, backend: str | Backend, 
     Raises Failure, with 2 for a format that is not streamed, 3 for a file that cannot be read, else 1.
     """
     from wavefilt.files import stream
-    from wavefilt.io.base import named
-    from wavefilt.options import checked, completed
     from wavefilt.recording import streamed
     from wavefilt.report import resolved, unchanged, versions
 
@@ -139,10 +137,7 @@ def denoise(source: str, target: str, request: Request, backend: str | Backend, 
             drawn.total = total
             drawn.update(done - drawn.n)
 
-        interval, samples, seismic = opened.interval, opened.shape[1], named(opened.format).seismic
-        chosen = completed(request.given, request.preset, seismic=seismic, interval=interval, samples=samples)
-        sigma = chosen.pop("sigma", None)
-        options = streamed(opened, checked(chosen), sigma)
+        options = streamed(opened, request.given, request.preset)
         report = stream(opened, Path(target), options, limit, backend, request.overwrite, advance)
     return {
         "input": source,

@@ -1,6 +1,6 @@
 """Denoise the synthetic shot record with every rule and write the default result: python denoise_gather.py OUT.dat"""
 
-import sys
+import argparse
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +8,9 @@ import numpy as np
 import wavefilt
 from wavefilt.vocabulary import RULES
 
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("output", metavar="OUT.dat")
+output = parser.parse_args().output
 here = Path(__file__).parent
 recording = wavefilt.read(here / "seismic.dat")
 clean = np.load(here / "seismic_clean.npy").astype(float)
@@ -21,4 +24,4 @@ def snr(samples):
 print(f"before         {snr(recording.samples):5.2f} dB")
 for rule in RULES:
     print(f"{rule:13}  {snr(recording.denoise(rule=rule).samples):5.2f} dB")
-recording.denoise().write(sys.argv[1])
+recording.denoise().write(output)

@@ -4,8 +4,8 @@ Writes seismic.dat (SEG-2), seismic.txt (the same samples as text) and seismic_c
 Samples are multiples of 0.01 mV, as from a digitiser, so that the files are identical on every machine.
 """
 
+import argparse
 import struct
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -132,4 +132,6 @@ def main(folder):
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).parent)
+    main(parser.parse_args().folder)

@@ -97,9 +97,9 @@ def test_the_declared_window_is_used_unless_it_is_refused(declared):
     assert trust.facts()["noise"][0]["kind"] != "declared"
     assert "sigma='level'" in trust.call
     some = wavefilt.compare(recording, rule=["universal", "bayes"])
-    assert (some.declared, some.noise) == (True, words)
+    assert (some.model.kind, some.noise) == ("declared", words)
     assert "sigma" not in some.python
-    assert not wavefilt.compare(recording, rule=["universal", "bayes"], sigma="level").declared
+    assert wavefilt.compare(recording, rule=["universal", "bayes"], sigma="level").model.kind != "declared"
 
 
 def test_the_command_uses_it_and_says_so(declared, tmp_path, capsys):
@@ -125,7 +125,7 @@ def test_the_command_uses_it_and_says_so(declared, tmp_path, capsys):
 def test_files_read_in_parts_have_the_same_noise(name, tmp_path, capsys):
     (tmp_path / "x").write_bytes(FILES[name][0]())
     expected = wavefilt.read(tmp_path / "x").denoise(rule="bayes", wavelet="db8", transform="dwt").samples
-    wavefilt.denoise_file(tmp_path / "x", tmp_path / "y", "db8")
+    wavefilt.denoise_file(tmp_path / "x", tmp_path / "y", preset="gentle")
     np.testing.assert_array_equal(wavefilt.read(tmp_path / "y").samples, expected)
     start = FILES[name][2]
     for noise in ([], ["--noise-window", start, start + 0.467]):

@@ -126,14 +126,22 @@ def test_rules_and_shrink_functions(x, backend):
             np.testing.assert_allclose(y, wavefilt.waverec(shrunk, "db8")[: len(x)], atol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["twosigma", "bayes"])
 @pytest.mark.parametrize("backend", ["pywavelets", "numba"])
-def test_a_name_registered_again_means_the_new_rule(x, backend):
+def test_a_name_registered_again_means_the_new_rule(monkeypatch, x, backend, name):
+    """A built-in rule too, which compiled backends compute by themselves."""
+    before = wavefilt.denoise(x, rule=name, backend=backend)
     for factor in (1.0, 2.0, 3.0):
-        extending.register_rule(Rule("twosigma", factor=lambda samples, options, factor=factor: factor))
+        monkeypatch.delitem(RULES, name)
+        with pytest.raises(OptionError, match=name):
+            wavefilt.denoise(x, rule=name, backend=backend)
+        monkeypatch.setitem(RULES, name, Rule(name, factor=lambda samples, options, factor=factor: factor))
         expected = wavefilt.denoise(x, rule=lambda _, sigma, samples, f=factor: f * sigma, backend="pywavelets")
         for _ in range(3):
-            y = wavefilt.denoise(x, rule="twosigma", backend=backend)
+            y = wavefilt.denoise(x, rule=name, backend=backend)
             np.testing.assert_allclose(y, expected, atol=1e-12)
+    monkeypatch.undo()
+    np.testing.assert_array_equal(wavefilt.denoise(x, rule=name, backend=backend), before)
 
 
 @pytest.mark.parametrize("thresholds", [None, 3.0, [1, 2]])

@@ -54,12 +54,12 @@ def denoise(
     Parameters
     ----------
     x : array_like, shape (..., samples, ...)
-        Samples along ``axis``; all other axes are a batch of traces. Never modified. float16 and integers of up to
-        16 bits are computed in float32, wider integers in float64. NaN and masked samples are gaps and
-        returned as they are: the segments of a trace between them are denoised separately; for sections see
-        ``axes``. Arrays on a GPU (CuPy, PyTorch, Numba, anything with ``__cuda_array_interface__`` or DLPack) are
-        denoised there. A pandas Series or DataFrame is denoised along its index, which must be evenly spaced; each
-        column is a trace.
+        Samples along ``axis``; all other axes are a batch of traces. Never modified. float16 and integers of up to 16
+        bits are computed in float32, wider integers in float64. NaN and masked samples are gaps, and so are runs of
+        equal samples (mutes, clipping) of a 16th of a trace, but no fewer than 32 and no more than 128 samples. All are
+        returned as they are: the segments of a trace between them are denoised separately; for sections see ``axes``.
+        Arrays on a GPU (CuPy, PyTorch, Numba, anything with ``__cuda_array_interface__`` or DLPack) are denoised there.
+        A pandas Series or DataFrame is denoised along its index, which must be evenly spaced; each column is a trace.
     wavelet : str, pywt.Wavelet or object with four filters, optional
         By default that of the transform: ``"db8"``, the Daubechies wavelet with 8 vanishing moments, 16 taps; for
         "dtcwt" ``"near_sym_b,qshift_b"``, Kingsbury's filters of the first level and of all others; for "fk" the
@@ -147,11 +147,11 @@ def denoise(
         Also return the residual: the pair (denoised, ``x`` - denoised).
     wait : bool
         With False, an array on a GPU is returned as soon as its computation is enqueued on the current stream of its
-        library; work that follows on this stream finds it complete. NaN are then no gaps, and dead traces of records
-        and sections are not left out: the result of an array that has such, or infinite samples, is not valid, and
-        ``wavefilt.backends.get("cuda").check()`` waits and raises ValueError if there was one. Rules whose thresholds
-        are computed on the host, ``spins``, ``blend``, noise windows and ``return_residual`` wait in any
-        case, and arrays in host memory do.
+        library; work that follows on this stream finds it complete. NaN and runs of equal samples are then no gaps, and
+        dead traces of records and sections are not left out: the result of an array that has such, or infinite samples,
+        is not valid, and ``wavefilt.backends.get("cuda").check()`` waits and raises ValueError if there was one. Rules
+        whose thresholds are computed on the host, ``spins``, ``blend``, noise windows and ``return_residual`` wait in
+        any case, and arrays in host memory do.
     out : array, optional
         Where the denoised samples go: a plain array with the shape and dtype of the result, of the library of ``x`` if
         that is on a GPU, else of NumPy. It is returned, may be ``x`` itself, and has no defined values after an error.

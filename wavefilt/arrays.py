@@ -16,6 +16,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import numpy.ma  # otherwise imported at its first use, when a fork does not wait for it
 from numpy.typing import NDArray
 
 from wavefilt.vocabulary import check
@@ -170,6 +171,36 @@ def constant(x: Array, gaps: bool = False) -> Mask:
     there = ~np.isnan(rows) if gaps else np.ones((1, rows.shape[-1]), bool)
     value = np.take_along_axis(rows, np.argmax(there, axis=-1)[..., None], axis=-1)
     found[found] = ((rows == value) | ~there).all(axis=-1)
+    return found
+
+
+def least_run(samples: int) -> int:
+    """Return how many equal samples of a trace with ``samples`` samples are a muted, clipped or dead part."""
+    return min(max(samples // 16, 32), 128)
+
+
+def equal_runs(x: Array) -> Mask | None:
+    """Return which samples of traces (..., samples) are in runs of `least_run` or more equal samples; None if none is.
+
+    Dead traces, all of whose samples are equal, have no runs, and NaN are in no run.
+    """
+    least, samples = least_run(x.shape[-1]), x.shape[-1]
+    probes = x[..., :: least // 2]  # a run has two neighbouring ones at least
+    suspected = (probes[..., 1:] == probes[..., :-1]).any(axis=-1)
+    if not suspected.any():
+        return None
+    suspected &= ~constant(x)
+    same = x[suspected]
+    edges = np.diff(same[:, 1:] == same[:, :-1], axis=1, prepend=False, append=False)
+    places = np.flatnonzero(edges)  # the first sample of a run and its last one, in turn
+    runs = places.reshape(-1, 2)[places[1::2] - places[::2] + 1 >= least]
+    if not len(runs):
+        return None
+    steps = np.zeros((len(same), samples + 1), np.int8)
+    steps.ravel()[runs[:, 0] + runs[:, 0] // samples] = 1
+    steps.ravel()[runs[:, 1] + runs[:, 1] // samples + 1] = -1
+    found = np.zeros(x.shape, bool)
+    found[suspected] = np.add.accumulate(steps[:, :-1], axis=1, dtype=np.int8).view(bool)
     return found
 
 

@@ -1,8 +1,8 @@
 """Parts of traces: chunks with halos for data larger than memory, and segments between gaps for arrays in memory.
 
-`cut` divides traces into `Chunk` objects. `segments` divides traces at their gaps (NaN) into `Segments`. The gaps and
-dead traces of sections are filled for the transform (`filled`), as the rest of a section is not rectangular in general;
-coefficients that lie mostly on such samples are then left out of the statistics.
+`cut` divides traces into `Chunk` objects. `segments` divides traces at their gaps (NaN) and runs of equal samples into
+`Segments`. Those of sections, and dead traces, are filled for the transform (`filled`), as the rest of a section is not
+rectangular in general; coefficients that lie mostly on such samples are then left out of the statistics.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from wavefilt.arrays import Array, Mask, constant
+from wavefilt.arrays import Array, Mask, constant, equal_runs
 from wavefilt.errors import NonFiniteSample
 
 Index = NDArray[np.intp]
@@ -159,7 +159,7 @@ def whole(x: Array) -> list[Segments]:
 
 
 def segments(traces: Array) -> list[Segments]:
-    """Divide traces (traces, samples) at NaN samples; segments of one length are together.
+    """Divide traces (traces, samples) at NaN samples and runs of equal samples; segments of one length are together.
 
     Raises NonFiniteSample, with the place of the first, if there is an infinite value.
     """
@@ -168,15 +168,21 @@ def segments(traces: Array) -> list[Segments]:
         hint = f", {len(infinite)} in all; replace them, or set them to NaN to have them treated as gaps"
         trace, sample = infinite[0].tolist()
         raise NonFiniteSample(trace, sample, hint)
-    edges = np.diff(np.pad(~np.isnan(traces), ((0, 0), (1, 1))).astype(np.int8), axis=1)
+    edges = np.diff(np.pad(_known(traces), ((0, 0), (1, 1))).astype(np.int8), axis=1)
     rows, starts = np.nonzero(edges == 1)
     lengths = np.nonzero(edges == -1)[1] - starts
     alike = [np.flatnonzero(lengths == length) for length in np.unique(lengths)]
     return [Segments(rows[own], starts[own], (int(lengths[own[0]]),)) for own in alike]
 
 
+def _known(x: Array) -> Mask:
+    """Return which samples are neither NaN nor in a run of equal samples."""
+    known, runs = ~np.isnan(x), equal_runs(x)
+    return known if runs is None else known & ~runs
+
+
 def live_samples(sections: Array, finite: bool) -> Mask | None:
-    """Return which samples of sections (sections, rows, columns) are neither missing nor in a dead row.
+    """Return which samples of sections (sections, rows, columns) are neither missing, nor muted, nor in a dead row.
 
     None if all are live. Raises ValueError, with the place of the first, if there is an infinite value.
     """
@@ -190,7 +196,7 @@ def live_samples(sections: Array, finite: bool) -> Mask | None:
             f"infinite value at row {row}, column {column} of section {section} (counted from 0), {len(infinite)} in "
             "all; replace them, or set them to NaN to have them treated as gaps"
         )
-    live = ~np.isnan(sections)
+    live = _known(sections)
     live[constant(sections, gaps=True)] = False
     return live
 

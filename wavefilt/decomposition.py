@@ -24,7 +24,14 @@ from wavefilt.arrays import Array, dtype_name, refuse_kinds
 from wavefilt.transforms import MODWT, Analysis, Pyramid, find
 from wavefilt.vocabulary import MODES, Mode, check
 from wavefilt.wavelets.boundary import EXTENSIONS, check_single, modwt_length
-from wavefilt.wavelets.filters import WaveletLike, as_wavelet, detail_lengths, max_level, synthesis_length
+from wavefilt.wavelets.filters import (
+    WaveletLike,
+    as_reconstructing,
+    as_wavelet,
+    detail_lengths,
+    max_level,
+    synthesis_length,
+)
 
 Wavelets: TypeAlias = "WaveletLike | tuple[WaveletLike, WaveletLike]"
 Modes: TypeAlias = "Mode | tuple[Mode, Mode]"
@@ -296,7 +303,7 @@ def modwt(
     data : array_like, shape (..., n, ...)
         Dtypes as in `wavedec`.
     wavelet : str, pywt.Wavelet or object with four filters
-        The filters of "dmey" are truncated: with it, `imodwt` reconstructs only to about 1 %, as PyWavelets does.
+        With "dmey", whose filters are truncated, `imodwt` warns: it reconstructs only to about 1 %, as PyWavelets.
     level : int, optional
         Number of levels, from 0 to log2(n); beyond this the filter taps would be more than half the signal apart. By
         default `pywt.dwt_max_level`, at which some coefficients are independent of the boundary.
@@ -413,7 +420,7 @@ def imodwt(
     ValueError
         For an empty list, coefficients with inconsistent shapes, and as `modwt`.
     """
-    coeffs, filters, modes = list(coeffs), (as_wavelet(wavelet),), (mode_name(mode),)
+    coeffs, filters, modes = list(coeffs), (as_reconstructing(wavelet),), (mode_name(mode),)
     return _imodwt(coeffs[:1], _single_bands(coeffs), filters, modes, (axis,), backend)
 
 

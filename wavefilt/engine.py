@@ -1,20 +1,20 @@
 """The steps of denoising: decompose, estimate the noise, choose thresholds, shrink and reconstruct.
 
-Traces that share thresholds are a group: one trace, or with scope "record" all of them. `denoise` runs the steps for
-arrays in memory, between their gaps, and `denoise_chunks` for the chunks of `Rows`, in memory, in a file or on a
-device, whose coefficients are computed again in every pass. Both get noise and thresholds from `measure`. Counts of a
-pass are merged exactly (`wavefilt.statistics.mergeable`), so chunks, the tasks of Dask and several GPUs give the result
-of whole traces.
+Traces that share thresholds are a group: one trace, or with scope "record" all of them. `denoise_group` has the steps
+for two kinds of groups: `denoise` makes one of the segments between gaps in memory, `denoise_chunks` one of the chunks
+of `Rows`, in memory, in a file or on a device, whose coefficients are computed again in every pass. The tasks of Dask
+do the same steps of `Rows`. Counts of a pass are merged exactly (`wavefilt.statistics.mergeable`), so chunks, the tasks
+of Dask and several GPUs give the result of whole traces.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import groupby, pairwise
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -44,6 +44,8 @@ BLOCK, LIGHT_BLOCK = 8 << 20, 32 << 20
 """Smallest block of samples in bytes; larger blocks are hardly faster."""
 BLOCKS = 16
 """Largest number of blocks; with 16, the memory for all steps is about that of the result."""
+SHAPES = 16
+"""Largest number of different segments that any backend denoises."""
 LIVE_SHARE = 0.75
 """Share of a coefficient's filter energy on live samples that it needs to be counted."""
 TRIMMED, FEWEST = 2, 8
@@ -101,34 +103,15 @@ class Job:
         return found
 
 
-class Group(Protocol):
-    """Rows, or parts of rows, that share thresholds; what `denoise_group` needs of them."""
-
-    options: Options
-
-    @property
-    def samples(self) -> int:
-        """Number of samples that are denoised together."""
-
-    def begin(self) -> tuple[Floats | None, Any]:
-        """Return the noise (bands, groups) if it is known before the statistics, and the coefficients that are kept.
-
-        Coefficients are divided by noise that changes. None are kept where later passes compute them again.
-        """
-
-    def statistics(self, kept: Any) -> Statistics:
-        """Return the statistics of the detail coefficients."""
-
-    def write(self, kept: Any, measured: Measured) -> bool:
-        """Shrink, reconstruct and write; return False if a sample is not finite."""
-
-
-def denoise_group(group: Group, report: bool = False) -> Measured | None:
+def denoise_group(group: _SegmentGroup | _ChunkGroup, report: bool = False) -> Measured | None:
     """Decompose, estimate the noise, choose thresholds, shrink and reconstruct: the steps for arrays and for chunks.
 
-    Return noise and thresholds, with the mean squares if ``report`` is set. Return None if these, or samples, are not
-    finite; the result is then partly written.
+    ``begin`` of a group returns the noise (bands, groups), None if it follows from the statistics, and the coefficients
+    that are kept, divided by noise that changes; ``write`` returns whether samples are finite. Return noise and
+    thresholds, with the mean squares if ``report`` is set. Return None if these, or samples, are not finite; the result
+    is then partly written.
     """
+    kept: Any
     noise, kept = group.begin()
     measured = measure(group.options, group.statistics(kept), group.samples, noise, report)
     if not (np.isfinite(measured.sigma).all() and np.isfinite(measured.thresholds).all()):
@@ -167,11 +150,6 @@ class Rows:
 
     Both are only ever sliced. Rows in a file or in device memory have subclasses.
     """
-
-    summing = True
-    """Whether the first pass sums squares even if nobody has asked: another pass would cost more."""
-    elsewhere = False
-    """Whether another thread denoises even a single chunk."""
 
     def __init__(self, x: Array, out: Array, backend: Backend) -> None:
         self.x, self.out, self.backend = x, out, backend
@@ -342,7 +320,7 @@ class Rows:
             return self.run(group, job, begin_chunks)
 
         counts = job.lengths * np.int64(last - first)
-        state = State(counts, 1, self.dtype, self.bins, self.summing)
+        state = State(counts, 1, self.dtype, self.bins, True)
         return PassStatistics(state, run, self.tally, self.to_host, self.whole, partial(self.guesses, job, group))
 
 
@@ -430,7 +408,7 @@ class _ChunkGroup:
 
     def begin(self) -> tuple[Floats | None, Pyramid | None]:
         noise = self.source.find_noise(self.chunks, self.job) if self.options.noise.changing else None
-        single = len(self.chunks) == 1 and not self.source.elsewhere
+        single = len(self.chunks) == 1
         return noise, self.source.decompose(self.chunks[0], self.job) if single else None
 
     def statistics(self, kept: Pyramid | None) -> Statistics:
@@ -506,22 +484,6 @@ class Estimate:
     def shrinkage(self, options: Options, samples: int) -> Shrinkage:
         """Return how to shrink the coefficients of segments with this many samples."""
         return Shrinkage(options.function(samples), self._all_thresholds, self.sigma, options.scope == "record")
-
-    def widened(self, part: Segments, live: Mask) -> Estimate:
-        """Return the estimate of all segments of ``part`` from that of the live ones, with 0 for the others."""
-
-        def columns(numbers: Floats | None) -> Floats | None:
-            if numbers is None:
-                return None
-            found = np.zeros((len(numbers), len(live)))
-            found[:, live] = numbers
-            return found
-
-        numbers = map(columns, (self.sigma, self.thresholds, self.power, self.approximation))
-        sigma, thresholds, power, approximation = numbers
-        assert sigma is not None
-        assert thresholds is not None
-        return Estimate(part, sigma, thresholds, power, self.analysis, approximation)
 
     @property
     def _all_thresholds(self) -> Floats:
@@ -603,24 +565,20 @@ def _without_dead(
     x: Array, dead: Mask, options: Options, backend: Backend, level: int, report: bool
 ) -> tuple[Array, list[Estimate]]:
     """Denoise the live traces of a record alone; dead ones, which are unchanged, say nothing about the noise."""
-    parts = chunks.whole(x) if math.isfinite(backend.peak(x)) else chunks.segments(x)
+    parts = chunks.whole(x) if math.isfinite(backend.peak(x)) else chunks.segments(x)  # which names infinite samples
     done, found = denoise(x[~dead], options, backend, level, report)
     assert isinstance(found, list)  # a whole call of a backend in host memory is for single traces
-    y = x.copy()
+    y, rows = x.copy(), np.flatnonzero(~dead)
     y[~dead] = done
-    by_shape, estimates = {estimate.segments.shape: estimate for estimate in found}, []
+    estimates = [replace(own, segments=replace(own.segments, rows=rows[own.segments.rows])) for own in found]
     for part in parts if found or dead.all() else []:
-        depth = min(level, options.deepest(*part.shape))
-        if depth > 0:
-            live = ~dead[part.rows]
-            own = by_shape.get(part.shape)
-            if own is None:  # a shape of dead segments alone
-                nothing = np.zeros((len(options.bands(depth)), 0))
-                empty = Segments(part.rows[:0], part.starts[:0], part.shape)
-                measured = Measured(nothing, nothing, nothing if report else None)
-                own = Estimate.of(measured, empty, x[:0], options, depth)
-            estimates.append(own.widened(part, live))
-    return y, estimates
+        own, depth = dead[part.rows], min(level, options.deepest(*part.shape))
+        if depth > 0 and own.any():
+            nothing = np.zeros((len(options.bands(depth)), 1))
+            measured = Measured(nothing, nothing, nothing if report else None)
+            segments = replace(part, rows=part.rows[own], starts=part.starts[own])
+            estimates.append(Estimate.of(measured, segments, None, options, depth))
+    return y, joined(estimates)
 
 
 def _light(options: Options) -> bool:
@@ -649,12 +607,13 @@ def _by_steps(
         begun.clear()
     parts = [(part, min(level, options.deepest(*part.shape))) for part in found]
     parts = [(part, depth) for part, depth in parts if depth > 0]
+    backend = backend.for_many_shapes if len(parts) > SHAPES else backend
     groups = [[part] for part in parts] if options.scope == "trace" else [parts]
     noise = window_noise(x, parts, options, level, backend) if options.noise.window and parts else None
     y: Array | None = None
     estimates = []
     for group in filter(None, groups):
-        for rows, estimate in _denoise_segments(x, group, options, backend, noise, report, begun, out):
+        for rows, estimate in _SegmentGroup(x, group, options, backend, noise, begun, out).denoised(report):
             y = _placed(rows, estimate, x, y)
             estimates.append(estimate)
     done = x.copy() if y is None else options.blended(x, y)
@@ -684,67 +643,53 @@ def check_size(x: Array, peak: float, level: int, options: Options) -> None:
         raise ValueError(f"samples of {peak:.3g} overflow {x.dtype} in the transform; scale them down first")
 
 
-def _denoise_segments(
-    x: Array,
-    parts: Sequence[tuple[Segments, int]],
-    options: Options,
-    backend: Backend,
-    noise: Floats | None,
-    report: bool,
-    begun: list[Pyramid],
-    out: Array | None,
-) -> list[tuple[Array, Estimate]]:
-    """Denoise segments, each with its number of levels, that share thresholds; return rows and estimate of each.
-
-    ``noise`` (bands, traces or 1) is that of a noise window. ``begun`` holds the coefficients of the only part if they
-    are known, and is emptied. ``out`` may take the rows of a part of its shape. With cycle spinning, rows are the mean
-    over shifts, and estimates those without a shift.
-    """
-    given = [part.of(x) for part, _ in parts]
-    rows, trends, done = [*given], list[Trend](), list[tuple[Array, Estimate]]()
-    if options.trend is not None:
-        trends = [of_rows(own, options.trend) for own in given]
-        rows = [trend.removed(own) for own, trend in zip(given, trends, strict=True)]
-    shifts = options.axis_shifts(max(depth for _, depth in parts))
-    for turn, shift in enumerate(shifts):
-        shifted = [tuple(along % (1 << depth) for along in shift) for _, depth in parts]
-        into = None if turn else out
-        group = _SegmentGroup(parts, given, rows, shifted, options, backend, noise, begun, into)
-        group.last = turn == len(shifts) - 1
-        if denoise_group(group, report and not turn) is None:
-            raise ValueError(SQUARES_OVERFLOW)
-        for (mean, _), (y, _) in zip(done, group.done, strict=False):
-            mean += (y - mean) / (turn + 1)
-        done = done or group.done
-    for (y, _), trend in zip(done, trends, strict=False):
-        trend.restore(y)
-    return done
-
-
-@dataclass
 class _SegmentGroup:
-    """Segments in memory that share thresholds, shifted: of one shape, or all of a record."""
+    """Segments in memory, each with its number of levels, that share thresholds: of one shape, or all of a record.
 
-    parts: Sequence[tuple[Segments, int]]
-    given: list[Array]
-    rows: list[Array]
-    shifts: Sequence[tuple[int, ...]]
-    options: Options
-    backend: Backend
-    noise: Floats | None
-    begun: list[Pyramid]
-    out: Array | None
-    last: bool = True
-    samples: int = 0
-    done: list[tuple[Array, Estimate]] = field(default_factory=list)
-    curves: list[NoiseCurves] | None = None
+    ``window_noise`` (bands, traces or 1) is the noise of a noise window. ``begun`` holds the coefficients of the only
+    segments if they are known, and is emptied. ``out`` may take the rows of segments of its shape.
+    """
+
+    def __init__(
+        self,
+        x: Array,
+        parts: Sequence[tuple[Segments, int]],
+        options: Options,
+        backend: Backend,
+        window_noise: Floats | None,
+        begun: list[Pyramid],
+        out: Array | None,
+    ) -> None:
+        self.parts, self.options, self.backend, self._window_noise = parts, options, backend, window_noise
+        self._begun, self._out = begun, out
+        self._given = [part.of(x) for part, _ in parts]
+        self._rows, self._trends = [*self._given], list[Trend]()
+        if options.trend is not None:
+            self._trends = [of_rows(rows, options.trend) for rows in self._given]
+            self._rows = [trend.removed(rows) for rows, trend in zip(self._given, self._trends, strict=True)]
+        self._all_shifts = options.axis_shifts(max(depth for _, depth in parts))
+        self._done = list[tuple[Array, Estimate]]()
+
+    def denoised(self, report: bool) -> list[tuple[Array, Estimate]]:
+        """Return the denoised rows and the estimate of each part.
+
+        With cycle spinning, rows are the mean over shifts, and estimates those without a shift.
+        """
+        for turn, shift in enumerate(self._all_shifts):
+            self._turn = turn
+            self._shifts = [tuple(along % (1 << depth) for along in shift) for _, depth in self.parts]
+            if denoise_group(self, report and not turn) is None:
+                raise ValueError(SQUARES_OVERFLOW)
+        for (y, _), trend in zip(self._done, self._trends, strict=False):
+            trend.restore(y)
+        return self._done
 
     def begin(self) -> tuple[Floats | None, list[Pyramid]]:
         """Return the noise of a window, or that changes, and the coefficients."""
-        options, pyramids = self.options, list[Pyramid]()
-        for rows, shift, (part, depth) in zip(self.rows, self.shifts, self.parts, strict=True):
-            if self.begun:
-                pyramid = self.begun.pop()
+        options, pyramids, self.samples, self._curves = self.options, list[Pyramid](), 0, list[NoiseCurves]()
+        for rows, shift, (part, depth) in zip(self._rows, self._shifts, self.parts, strict=True):
+            if self._begun:
+                pyramid = self._begun.pop()
             else:
                 pyramid = self.backend.decompose(_shifted(rows, shift, options.mode), options.analysis(depth))
             live = pyramid.samples if part.live is None else int(np.count_nonzero(part.live))
@@ -752,9 +697,9 @@ class _SegmentGroup:
             pyramids.append(pyramid)
         if options.noise.changing:
             return self._changing_noise(pyramids), pyramids
-        if self.noise is None:
+        if self._window_noise is None:
             return None, pyramids
-        own = self.noise[:, self.parts[0][0].rows if self.noise.shape[1] > 1 else [0]]
+        own = self._window_noise[:, self.parts[0][0].rows if self._window_noise.shape[1] > 1 else [0]]
         return options.cut(own, max(depth for _, depth in self.parts)), pyramids
 
     def _changing_noise(self, pyramids: Sequence[Pyramid]) -> Floats:
@@ -762,16 +707,15 @@ class _SegmentGroup:
         options = self.options
         found = [
             of_pyramid(pyramid, options, (part.starts - shift).tolist())
-            for pyramid, (part, _), (shift,) in zip(pyramids, self.parts, self.shifts, strict=True)
+            for pyramid, (part, _), (shift,) in zip(pyramids, self.parts, self._shifts, strict=True)
         ]
         sigma = found[0].sigma
         if options.scope == "record":
             deepest = max(found, key=lambda curves: len(curves.counts))
             sigma = pooled([curves.sigma for curves in found], len(deepest.counts), options)
-        self.curves = [
-            curves.over(options.cut(sigma, depth)) for curves, (_, depth) in zip(found, self.parts, strict=True)
-        ]
-        for curves, pyramid in zip(self.curves, pyramids, strict=True):
+        depths = [depth for _, depth in self.parts]
+        self._curves = [curves.over(options.cut(sigma, depth)) for curves, depth in zip(found, depths, strict=True)]
+        for curves, pyramid in zip(self._curves, pyramids, strict=True):
             curves.change(np.divide, pyramid)
         return sigma
 
@@ -787,7 +731,7 @@ class _SegmentGroup:
             if part.live is not None:
                 there = part.live.any(axis=1)
                 analysis = options.transform.analysis(options.filters, mode, pyramids[i].level)
-                measured[i] = backend.decompose(np.ascontiguousarray(self.rows[i][:, there]), analysis)
+                measured[i] = backend.decompose(np.ascontiguousarray(self._rows[i][:, there]), analysis)
                 gappy[i] = None if part.live[there].all() else part.live[there]
         if options.shrinks_approximation:  # the approximation of fewer levels is no band of the others
             deepest = max(pyramid.level for pyramid in measured)
@@ -804,16 +748,21 @@ class _SegmentGroup:
         return ReferenceStatistics([np.concatenate(bands)[None] for bands in zip(*found, strict=True)])
 
     def write(self, pyramids: Sequence[Pyramid], measured: Measured) -> bool:
-        """Shrink and reconstruct each part into `done`."""
-        if self.last:
-            self.rows.clear()  # copies, where a trend was removed
+        """Shrink and reconstruct each part, for the mean of all shifts."""
+        if self._turn == len(self._all_shifts) - 1:
+            self._rows.clear()  # copies, where a trend was removed
         for i, (pyramid, (part, depth)) in enumerate(zip(pyramids, self.parts, strict=True)):
-            estimate = Estimate.of(measured, part, self.given[i], self.options, depth)
+            estimate = Estimate.of(measured, part, self._given[i], self.options, depth)
             shrinkage = estimate.shrinkage(self.options, pyramid.samples)
-            out = self.out if self.out is not None and self.out.shape == self.given[i].shape else None
-            change = None if self.curves is None else self.curves[i].change
-            y = rebuilt(self.backend, pyramid, shrinkage, change, out)
-            self.done.append((_back(y, self.shifts[i], self.options.mode), estimate))
+            fits = not self._turn and self._out is not None and self._out.shape == self._given[i].shape
+            change = self._curves[i].change if self._curves else None
+            y = rebuilt(self.backend, pyramid, shrinkage, change, self._out if fits else None)
+            y = _back(y, self._shifts[i], self.options.mode)
+            if self._turn:
+                mean = self._done[i][0]
+                mean += (y - mean) / (self._turn + 1)
+            else:
+                self._done.append((y, estimate))
         return True
 
 
@@ -846,7 +795,8 @@ def window_noise(
     """Return the noise (bands, traces), or (bands, 1) of a record, from the details of the noise window.
 
     Levels too coarse for the window have the noise of its coarsest level, scaled for white noise; with a rule for
-    coloured noise they are NaN, which stands for the estimate from all coefficients of the level.
+    coloured noise they are NaN, which stands for the estimate from all coefficients of the level. So are the levels of
+    traces with a run of equal samples in the window; a record has the noise of its other traces.
     """
     window = options.noise.window_in(traces.shape[1])
     length = window.stop - window.start
@@ -859,8 +809,13 @@ def window_noise(
     if depth == 0:
         filters = f"{options.filters.name} ({options.filters.dec_len} taps)"
         raise ValueError(f"the noise window has {length} samples, too few for {filters}; give a longer one")
+    covered, record = np.zeros(len(rows), bool), options.scope == "record"
+    for part, _ in parts:
+        covered[part.rows[(part.starts <= window.start) & (part.starts + part.samples >= window.stop)]] = True
+    rows = rows[covered] if record and covered.any() else rows
     statistics = backend.statistics([backend.decompose(rows, options.analysis(depth))], options.scope)
     found = options.transform.noise(statistics, "level", options.bands(depth))
+    found = np.where(covered.any() if record else covered, found, np.nan)
     return np.concatenate([found, found[-1:] * options.noise_gains(level - depth + 1, "global")[1:]])
 
 

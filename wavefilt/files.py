@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Unpack
 
@@ -29,10 +29,11 @@ from wavefilt.io.base import Layout
 from wavefilt.io.files import open_source, split
 from wavefilt.io.sources import Source, Target
 from wavefilt.memory import Plan, in_bytes
-from wavefilt.options import Keywords, Options
+from wavefilt.options import Keywords, Options, check_names, checked, completed
 from wavefilt.recording import streamed
 from wavefilt.statistics.mergeable import Interval, RowTally, State, Summation, Tally, around_median
 from wavefilt.trend import of_rows
+from wavefilt.vocabulary import Preset
 from wavefilt.wavelets.filters import WaveletLike
 
 Progress = Callable[[int, int], None]
@@ -82,6 +83,7 @@ def denoise_file(
     target: str | os.PathLike[str],
     wavelet: WaveletLike | None = None,
     *,
+    preset: Preset | None = None,
     max_memory: str | int = "1GiB",
     overwrite: bool = False,
     backend: str | Backend = "auto",
@@ -103,10 +105,9 @@ def denoise_file(
         ``dtype``, ``endian`` and ``ns`` as in `wavefilt.read`.
     target : path
         The result in the same format, shape and order. It appears when it is complete, and not after an error.
-    wavelet, options
-        As in `wavefilt.denoise` (level, mode, rule, shrink, sigma, scope, keep, transform, spins, detrend, blend).
-        The samples are bit-identical to its result with the same backend. Without ``sigma``, a noise window that the
-        headers declare is used, as by `wavefilt.Recording.denoise`.
+    wavelet, preset, options
+        As in `wavefilt.Recording.denoise`, with its defaults, a noise window that the headers declare among them;
+        ``sigma`` is in samples. The results are bit-identical with the same backend.
     max_memory : str or int
         Limit for samples, coefficients and buffers, such as ``"500MB"`` or ``"1GiB"``, in addition to the memory of
         Python and its libraries.
@@ -131,16 +132,24 @@ def denoise_file(
     """
     if {"axes", "two_dimensional"} & options.keys():
         raise ValueError("sections are denoised in memory: wavefilt.read(path).denoise(two_dimensional=True)")
-    given, limit = Options.of(wavelet, options), in_bytes(max_memory)
+    check_names(options, "preset")
+    given, limit = {**options, "wavelet": wavelet}, in_bytes(max_memory)
+    checked(completed(given, preset))  # invalid options are found before the file is opened
+
+    def resolved(opened: Source) -> Options:
+        """Return the options for this file; ``sigma`` is in samples, as in `wavefilt.denoise`."""
+        if options.get("sigma") is None:
+            return streamed(opened, given, preset)
+        return replace(streamed(opened, {**given, "sigma": "level"}, preset), sigma=options["sigma"])
+
     if not isinstance(source, (str, os.PathLike)):
-        return stream(source, Path(target), given, limit, backend, overwrite, progress)
+        return stream(source, Path(target), resolved(source), limit, backend, overwrite, progress)
     file, _ = split(source)
     if os.path.exists(target) and os.path.exists(file) and os.path.samefile(file, target):
         raise ValueError(f"{os.fspath(target)} is the input; choose another output")
     layout = Layout(dtype=dtype, endian=endian, ns=ns, component=component, axis=axis)
     with closing(open_source(source, layout, format)) as opened:
-        given = given if "sigma" in options else streamed(opened, given, None)
-        return stream(opened, Path(target), given, limit, backend, overwrite, progress)
+        return stream(opened, Path(target), resolved(opened), limit, backend, overwrite, progress)
 
 
 def stream(
@@ -262,7 +271,7 @@ class FileRows(engine.Rows):
 
     def check(self, x: Array, pieces: Sequence[Piece], peak: float) -> None:
         """Raise ValueError if samples of these pieces, side by side, are not finite or overflow in the transform."""
-        if math.isfinite(peak):
+        if math.isfinite(peak) or np.isfinite(x).all():
             return engine.check_size(x, peak, self.plan.level, self.options)
         row, column = np.argwhere(~np.isfinite(x))[0].tolist()
         infinite, trace = np.isinf(x[row, column]), pieces[0][0].start + row

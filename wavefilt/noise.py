@@ -233,7 +233,7 @@ def power_in_window(x: Array, window: slice, rising: bool = True) -> Floats:
         power = _at_all(np.nanmean(_periodograms(inside, _segment(inside.shape[1], 2)), axis=1), x.shape[1])
         lower, upper = (_in_octave(power, low, x.shape[1]) for low in (lowest, 2 * lowest))
         if np.isfinite(lower).all() and np.isfinite(upper).all():
-            slope = np.mean(np.log2(lower / upper)) if rising else 0.0
+            slope = np.mean(np.log2(lower / upper), axis=0, keepdims=True) if rising else np.zeros((1, 1))
             _continue(power, lowest, lower, slope, power_of_traces(rows), x.shape[1])
         found.append(power)
     return np.concatenate(found)
@@ -256,7 +256,7 @@ def _in_octave(power: Floats, low: float, samples: int) -> Floats:
     frequencies = np.fft.rfftfreq(samples)
     octave = (frequencies >= low) & (frequencies <= 2 * low)
     mean = power[:, octave].mean(axis=1, keepdims=True) if octave.any() else np.full((len(power), 1), np.inf)
-    return np.maximum(mean, 1e-300)
+    return np.asarray(np.maximum(mean, 1e-300))
 
 
 def _continue(power: Floats, lowest: float, octave: Floats, slope: Floats, most: Floats, samples: int) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 import pywt
 from numpy.typing import ArrayLike, DTypeLike
 
-from wavefilt.arrays import Array, Counts, Floats, Mask, refuse_kinds
+from wavefilt.arrays import Array, Counts, Floats, refuse_kinds
 from wavefilt.options import Options, check_whole
 from wavefilt.statistics.reference import ReferenceStatistics, quantile
 from wavefilt.thresholding import rules
@@ -67,6 +67,15 @@ class OnlineDenoiser:
     ValueError
         As `wavefilt.denoise`, for a rule or mode that needs the whole trace, and for a missing window.
     """
+
+    _pending: Array
+    """Accepted samples that are not transformed yet."""
+    _ready: Array
+    """Denoised samples that are not returned yet."""
+    _first: Array | None
+    """The first sample of each channel (channels, 1); None before it."""
+    _accepted: int
+    _returned: int
 
     def __init__(
         self,
@@ -154,7 +163,6 @@ class OnlineDenoiser:
         """Forget all samples."""
         options, level = self._options, self._level
         empty = np.empty((self._channels or 1, 0), self._dtype)
-        # accepted samples that are not transformed yet, and denoised ones that are not returned yet
         self._pending = self._ready = empty
         self._accepted = self._returned = 0
         self._shortest: int = max(options.filters.dec_len, 1 << level)
@@ -169,8 +177,7 @@ class OnlineDenoiser:
             self._neighbourhood = _Neighbourhood(grids, [*self._thresholds, approximation], empty)
         fixed = [own.fixed for own in self._thresholds]
         # with fixed thresholds the result is that of `denoise`, which knows whether later samples differ
-        self._dead: Mask = np.full(len(empty), None in fixed)
-        self._first: Array | None = None  # the first sample of each channel (channels, 1)
+        self._dead, self._first = np.full(len(empty), None in fixed), None
         self._unchanged = None not in fixed and not any(fixed)
 
     def _checked(self, samples: ArrayLike) -> Array:

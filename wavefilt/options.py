@@ -38,6 +38,7 @@ from wavefilt.vocabulary import (
     Window,
     check,
     is_number,
+    nearest,
 )
 from wavefilt.vocabulary import Rule as RuleName
 from wavefilt.vocabulary import Transform as TransformName
@@ -561,6 +562,8 @@ class Options:
             others = with_levels(samples, self.filters, deepest)
             hint = f"use a lower level or a shorter filter{others and ': '}{others}"
             raise OptionError(f"`level={level}` {limit}; {hint}")
+        if self.keep > level > 0:
+            raise OptionError(f"`keep={self.keep}` is above the number of levels, {level}")
         if len(self.rule.values) not in (0, 1, level):
             raise OptionError(f"`rule` gives {len(self.rule.values)} thresholds for {level} levels")
         return level
@@ -684,9 +687,10 @@ DEFAULTS["rule"] = None
 
 def check_names(keywords: Mapping[str, object], *others: str) -> None:
     """Raise OptionError for a keyword that is neither an option of `denoise` nor one of ``others``."""
-    known = [name for name in DEFAULTS if name not in ("wavelet", "ndim")]
+    known = [*(name for name in DEFAULTS if name not in ("wavelet", "ndim")), "backend", *others]
     for name in keywords:
-        check("option", name, [*known, "backend", *others])
+        if name not in known:
+            raise OptionError(f"`{name}` is not an option; options are {', '.join(known)}{nearest(name, known)}")
 
 
 # ------------------------------------------------------------------------------------------------ recipe, presets

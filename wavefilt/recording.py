@@ -435,13 +435,17 @@ class DeclaredNoise:
         return ["level"] * len(found) if shared and len(set(found)) > 1 else found
 
 
-def streamed(source: Source, options: Options, sigma: NoiseForm | None) -> Options:
-    """Return the options for a file that is read in parts, with ``sigma`` as `Recording.apply` takes it.
+def streamed(source: Source, given: Mapping[str, Any], preset: str | None = None) -> Options:
+    """Return the options for a file that is read in parts, as `Recording.denoise` would use them.
 
     Headers of at most `EXAMINED` traces are read; noise windows and delays that differ between them are not used.
     Raises ValueError if the noise does not fit the traces.
     """
     count, samples = source.shape
+    seismic = io.base.named(source.format).seismic
+    chosen = completed(given, preset, seismic=seismic, interval=source.interval, samples=samples)
+    sigma = chosen.pop("sigma", None)
+    options = checked(chosen)
     headers = [source.header(int(i)) for i in np.unique(np.linspace(0, count - 1, min(count, EXAMINED)).astype(int))]
     start = source.starts[0] if source.starts else None
     clocks = [Clock(source.interval, start, samples, "the file", header.delay or 0.0) for header in headers]

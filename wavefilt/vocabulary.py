@@ -77,13 +77,17 @@ def check(name: str, value: object, allowed: Iterable[str], otherwise: str = "")
     words = list(allowed)
     if value in words:
         return
+    others = f", or {otherwise}" if otherwise else ""
+    raise OptionError(f"`{name}={value!r}` is not one of {', '.join(words)}{others}{nearest(value, words)}")
+
+
+def nearest(value: object, words: list[str]) -> str:
+    """Return a question about the word that was probably meant, or nothing."""
     synonyms, word = {word: meant for word, meant in SYNONYMS.items() if meant in words}, str(value).lower()
     near = [word] if word in synonyms else []
     for text, known in ((str(value), words), (word, [*words, *synonyms])):
         near = near or difflib.get_close_matches(text, known, n=1)
-    hint = f"; did you mean {synonyms.get(near[0], near[0])!r}?" if near else ""
-    others = f", or {otherwise}" if otherwise else ""
-    raise OptionError(f"`{name}={value!r}` is not one of {', '.join(words)}{others}{hint}")
+    return f"; did you mean {synonyms.get(near[0], near[0])!r}?" if near else ""
 
 
 def is_number(value: object) -> TypeGuard[float]:

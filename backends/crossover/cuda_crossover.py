@@ -48,6 +48,8 @@ def faster(shape: tuple[int, ...], analysis: Analysis, dtype: str) -> bool:
         return False
     name, samples = loaded.get((dtype, analysis.taps)), prod(shape)
     start = STARTING if name is None else 0.0
+    if start > CPU_CALL + samples * CPU_THREAD:  # even one thread takes less; the number of threads takes 2 us to find
+        return False
     return start + gpu_seconds(samples, name or "", np.dtype(dtype).itemsize) < cpu_seconds(samples)
 
 

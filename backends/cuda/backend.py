@@ -17,7 +17,7 @@ from wavefilt.backends.cuda.plans import DTYPES, FAMILIES, Asked, Plans, asked, 
 from wavefilt.backends.cuda.runtime import compiler, interop, target
 from wavefilt.backends.cuda.runtime.graph import capturing, stand_in
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Samples, Stream
-from wavefilt.backends.cuda.runtime.memory import OutOfMemory, guarded
+from wavefilt.backends.cuda.runtime.memory import OutOfMemory, guarded, retried
 from wavefilt.backends.cuda.runtime.transfer import Results, Ring
 from wavefilt.backends.cuda.statistics.details import CudaStatistics
 from wavefilt.backends.cuda.statistics.layout import DetailLayout
@@ -47,6 +47,8 @@ class CudaPyramid(Pyramid):
     """The bands that `Cuda.statistics` counts."""
     _on_host: bool
     _clear: Callable[[], None]
+    lent: CudaPyramid
+    """The pyramid that this is a view of, and that keeps the plan meanwhile."""
 
     def __init__(
         self,
@@ -69,15 +71,9 @@ class CudaPyramid(Pyramid):
 
     @property
     def with_approximation(self) -> CudaPyramid:
-        found = _AllCounted(self.plan, self.stream, self.analysis, self.shape, self._on_host, self._clear)
+        found = CudaPyramid(self.plan, self.stream, self.analysis, self.shape, self._on_host, self._clear)
         vars(found).update(layout=self.plan.all_counted, all_counted=True, lent=self)
         return found
-
-
-class _AllCounted(CudaPyramid):
-    """A view of another pyramid, ``lent``, which keeps the plan meanwhile."""
-
-    lent: CudaPyramid
 
 
 class Cuda(Backend):
@@ -129,26 +125,31 @@ class Cuda(Backend):
 
         return ChunkSums()
 
+    @property
+    def for_many_shapes(self) -> Backend:
+        """The CPU backend, since plans and graphs are made for each shape."""
+        from wavefilt.backends.numba_cpu import NumbaCPU
+
+        return NumbaCPU()
+
     def clear(self) -> None:
         """Free the device memory kept for later calls."""
         self._plans.clear()
         self._results.clear()
 
-    def peak(self, x: Samples) -> float:
-        host = interop.to_host(x)
-        return float(max(np.max(host), -np.min(host))) if host.size else 0.0
-
+    @retried
     def take(self, x: Samples, *axes: int) -> interop.Traces:
         """Take the rows of an array on a GPU, as `wavefilt.arrays.take` does for host arrays."""
-        return guarded(partial(interop.take, x, *axes), self.clear)
+        return interop.take(x, *axes)
 
     def to_host(self, x: Samples) -> Array:
         """Copy to host memory."""
         return np.asarray(interop.to_host(x))
 
+    @retried
     def to_device(self, rows: Array, like: Samples) -> Samples:
         """Copy host rows to an array of the library and on the device of ``like``."""
-        out = guarded(partial(interop.empty, rows.shape, rows.dtype, like), self.clear)
+        out = interop.empty(rows.shape, rows.dtype, like)
         interop.flat(out).copy_to_device(np.ascontiguousarray(rows).reshape(-1))
         return out
 
@@ -158,6 +159,7 @@ class Cuda(Backend):
         plan = self._plans.borrow(own, interop.stream_number(x) if interop.on_device(x) else -1)
         return plan, plan.stream
 
+    @retried
     def decompose(self, x: Samples, analysis: Analysis) -> Pyramid:
         """``x`` has shape (batch, *shape), in host or device memory."""
         shape = tuple(x.shape[1:])
@@ -166,12 +168,14 @@ class Cuda(Backend):
         if not len(x):
             one = analysis.transform.analyse(np.zeros((1, *shape), interop.dtype_name(x)), analysis)
             return Pyramid(tuple(c[:0] for c in one), analysis, shape)
-        return guarded(partial(self._decomposed, x, analysis, shape), self.clear)
-
-    def _decomposed(self, x: Samples, analysis: Analysis, shape: tuple[int, ...]) -> CudaPyramid:
         plan, stream = self._plan(analysis, x)
         pyramid = self._lent(plan, stream, analysis, shape, not interop.on_device(x))
-        plan.forward(self.ring.brought(x, plan, stream), stream)
+        if interop.on_device(x):
+            source = interop.flat(x)
+        else:
+            source = plan.buffer("x", x.size)
+            self.ring.upload(np.ascontiguousarray(x), source, stream)
+        plan.forward(source, stream)
         return pyramid
 
     def _lent(
@@ -181,11 +185,11 @@ class Cuda(Backend):
         self._plans.lend(pyramid, plan)
         return pyramid
 
+    @retried
     def _packed(self, pyramid: Pyramid) -> CudaPyramid:
         """Copy coefficients of another backend into the buffers of a plan. Raises ValueError for other shapes."""
-        return pyramid if isinstance(pyramid, CudaPyramid) else guarded(partial(self._sent, pyramid), self.clear)
-
-    def _sent(self, pyramid: Pyramid) -> CudaPyramid:
+        if isinstance(pyramid, CudaPyramid):
+            return pyramid
         found = [interop.to_host(c) for c in pyramid.coefficients]
         plan, stream = self._plan(pyramid.analysis, found[0].real, pyramid.shape)
         packed = self._lent(plan, stream, pyramid.analysis, pyramid.shape, True)
@@ -204,6 +208,7 @@ class Cuda(Backend):
         found = tuple(interop.to_host(c) for c in pyramid.coefficients)
         return Pyramid(found, pyramid.analysis, pyramid.shape).shrunk(shrinkage)
 
+    @retried
     def reconstruct(
         self,
         pyramid: Pyramid,
@@ -216,11 +221,7 @@ class Cuda(Backend):
             return pyramid.coefficients[0]  # type: ignore[no-any-return]
         if not isinstance(pyramid, CudaPyramid) and not len(pyramid.coefficients[0]):
             return np.zeros((0, *pyramid.shape), interop.dtype_name(pyramid.coefficients[0].real))
-        return guarded(partial(self._reconstructed, self._packed(pyramid), shrinkage, like), self.clear)
-
-    def _reconstructed(
-        self, pyramid: CudaPyramid, shrinkage: Shrinkage | None, like: Samples | None
-    ) -> Samples | Array:
+        pyramid = self._packed(pyramid)
         plan, stream, analysis = pyramid.plan, pyramid.stream, pyramid.analysis
         by = plan.shrinking(shrinkage, partial(analysis.transform.grids, analysis, pyramid.shape), stream)
         shape = (plan.shape.rows, *pyramid.shape)
@@ -236,14 +237,15 @@ class Cuda(Backend):
     def check(self) -> None:
         """Wait for all runs with ``wait=False``.
 
-        Raises ValueError if since the last check a sample was not finite, or a trace of a record or section was dead.
+        Raises ValueError if since the last check a sample was not finite, samples were in a run of equal ones, or a
+        trace of a record or section was dead.
         """
         self._plans.settle()
         finite, self._plans.finite = self._plans.finite, True
         if not finite:
             raise ValueError(
-                "an array denoised with wait=False has NaN or infinite samples, or a dead trace in a record/section: "
-                "its result is not valid. With wait=True NaN are gaps, dead traces are left out, and an infinite "
+                "an array denoised with wait=False has NaN or infinite samples, runs of equal samples, or a dead trace "
+                "in a record/section: its result is not valid. With wait=True these are left out, and an infinite "
                 "sample is named"
             )
 
@@ -262,9 +264,10 @@ class Cuda(Backend):
         unless the host needs numbers: for ``report``, and for rules that it computes. `check` reports samples that are
         not finite.
 
-        Return None if a sample is not finite, or a trace of a record or section is dead: the caller cuts out gaps and
-        leaves out dead traces. Batches too large for the device's memory are denoised some rows at a time, and long
-        traces, or traces that share thresholds, chunk by chunk. Raises MemoryError if that fails too.
+        Return None if a sample is not finite or in a run of equal samples, or a trace of a record or section is dead:
+        the caller cuts out gaps and runs, and leaves out dead traces. Batches too large for the device's memory are
+        denoised some rows at a time, and long traces, or traces that share thresholds, chunk by chunk. Raises
+        MemoryError if that fails too.
         """
         try:
             return guarded(partial(self.whole, x, method, level, report, out, wait), self.clear)
@@ -272,7 +275,7 @@ class Cuda(Backend):
             pass  # the error's traceback keeps memory that is needed below
         try:
             if out is None:
-                out = guarded(partial(_like, x), self.clear)
+                out = self._like(x)
             if len(x) == 1 or method.scope == "record":
                 name = method.transform.name
                 if name != "dwt":
@@ -282,6 +285,13 @@ class Cuda(Backend):
             raise MemoryError(f"{tuple(x.shape)} samples do not fit in the device's memory: {error}") from error
         parts = slice(0, len(out) // 2), slice(len(out) // 2, len(out))
         return joined([self.denoise(x[part], method, level, report, out[part]) for part in parts], out, report)
+
+    @retried
+    def _like(self, x: Samples) -> Samples:
+        """Allocate the result of a batch in the memory of the batch."""
+        if interop.on_device(x):
+            return interop.empty(tuple(x.shape), interop.dtype_name(x), x)
+        return np.empty(x.shape, x.dtype)
 
     def at_once(self, x: Samples, method: Options, axes: tuple[int, ...], wait: bool) -> Samples | None:
         """Take, denoise and restore an array on the GPU along its last ``axes``, faster than in these three steps.
@@ -305,11 +315,12 @@ class Cuda(Backend):
             return None
         return None if done is None else library.as_floating(done[0], x)
 
+    @retried
     def spun(self, x: Samples, method: Options, level: int) -> Samples | None:
         """Return the mean over `Options.spins` shifts of an array on a GPU; None if a sample is not finite."""
         once = partial(self.denoise, method=replace(method, spins=1), level=level)
         build = self.options.build(interop.dtype_name(x))
-        return guarded(partial(cycle_spinning.denoise, once, x, method, level, build), self.clear)
+        return cycle_spinning.denoise(once, x, method, level, build)
 
     def whole(
         self, x: Samples, method: Options, level: int, report: bool, out: Samples | None, wait: bool = True
@@ -396,7 +407,7 @@ class Cuda(Backend):
         if denoiser.replayable and not target.SIMULATED:
             samples = stand_in(0, plan.shape.rows * plan.shape.samples, plan.dtype, True)
             with compiler.noting() as launches:
-                denoiser.run(samples, samples, plan.own_stream())
+                denoiser.run(samples, samples, plan.own_stream)
             compiler.together(launches)
         return denoiser
 
@@ -410,6 +421,7 @@ class Cuda(Backend):
         if out is None:
             out, fresh = self._results.lend(x.shape, plan.dtype)
         source, target = plan.buffer("x", size), plan.buffer("y", size)
+        self.ring.register(x)
         self.ring.upload(np.ascontiguousarray(x), source, stream, touch=out if fresh else None)
         denoiser.replay("buffers", partial(denoiser.run, source, target), stream)
         self.ring.download(target, out, stream)
@@ -427,10 +439,3 @@ class Cuda(Backend):
             return result.reshape(x.shape).copy()
         out[...] = result.reshape(x.shape)
         return out
-
-
-def _like(x: Samples) -> Samples:
-    """Allocate the result of a batch in the memory of the batch."""
-    if interop.on_device(x):
-        return interop.empty(tuple(x.shape), interop.dtype_name(x), x)
-    return np.empty(x.shape, x.dtype)

@@ -7,10 +7,11 @@ from functools import partial
 
 import numpy as np
 
-from wavefilt.arrays import Array
+from wavefilt.arrays import Array, least_run
 from wavefilt.backends.crossover import cuda_crossover
 from wavefilt.backends.cuda import thresholding
 from wavefilt.backends.cuda.dwt.tiling import FLAGS, NOT_FINITE, UNFINISHED
+from wavefilt.backends.cuda.equal_runs import probing
 from wavefilt.backends.cuda.plan import Beside, Plan, Shrinking, Source
 from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.graph import Graph, repoints, stand_in, wait
@@ -80,6 +81,7 @@ class Denoiser:
         if self.alone is not None:
             self.alone(x, y, self._factors, self._given, self._flags, stream)
             return
+        self._find_runs(x, stream)
         self._analyse(x if self._trends is None else self._trends.removed(x, stream), stream)
         if len(self.plan.shape.size) > 1:  # the caller fills dead traces of sections, as other gaps
             self._mark_dead(x, stream, self._flags, NOT_FINITE, 0, 1)
@@ -105,13 +107,13 @@ class Denoiser:
 
         def measure(on: Stream) -> None:
             if measuring:
-                side = plan.side_stream() if found.mixed and not (beside or SIMULATED) else None
+                side = plan.side_stream if found.mixed and not (beside or SIMULATED) else None
                 found.run(self._medians, self._energy, on, self.quick, side)
 
         def fork() -> None:
             """Measure the first bands while the forward transform goes on to the others."""
             if beside:
-                side = plan.side_stream()
+                side = plan.side_stream
                 before.record(stream)
                 before.wait(side)
                 measure(side)
@@ -129,6 +131,15 @@ class Denoiser:
         traces = s.rows * s.samples // s.size[-1]
         launch = marking(build)[-(-traces // build.threads), build.threads, stream]
         launch(x, s.size[-1], traces, target, *where)
+
+    def _find_runs(self, x: DeviceArray, stream: Stream) -> None:
+        """Flag runs of equal samples, which the caller leaves out, as samples that are not finite."""
+        build, samples = self.plan.build, self.plan.shape.size[-1]
+        traces = self.plan.shape.rows * self.plan.shape.samples // samples
+        probes = traces * ((samples - 1) // (least_run(samples) // 2))
+        if probes:
+            launch = probing(build)[-(-probes // build.threads), build.threads, stream]
+            launch(x, samples, traces, self._flags)
 
     def _choose(self, x: DeviceArray, stream: Stream) -> Shrinking:
         """Choose noise and thresholds from the statistics; searches that did not end are flagged."""
@@ -179,24 +190,18 @@ class Denoiser:
     def launch(self, x: Samples, y: Samples, stream: Stream) -> None:
         """Launch everything from ``x`` to ``y``, contiguous arrays on the GPU of any library, which may be the same.
 
-        From the second call on this is a graph, one for arrays of each alignment. Drivers before CUDA 12.4 cannot
-        exchange the arrays of a graph: there it works on buffers, and samples are copied.
+        From the second call on this is a graph, one for arrays of each alignment, except with drivers before CUDA 12.4,
+        which cannot exchange the arrays of a graph.
         """
         if self._flags[UNFINISHED]:  # by a run that was not waited for
             self.make_all_passes()
-        if not self.ready:
+        if not self.ready or not repoints():
             self._first(lambda on: self.run(interop.flat(x), interop.flat(y), on), stream)
-        elif repoints():
+        else:
             addresses = interop.address(x), interop.address(y)
             aligned = addresses[0] % 16 == 0, addresses[1] % 16 == 0
             graph = self.graphs.get(aligned) or self._recorded(aligned, *self._exchangeable(aligned))
             graph.launch(stream, addresses)
-        else:
-            size = self.plan.shape.rows * self.plan.shape.samples
-            source, target = self.plan.buffer("x", size), self.plan.buffer("y", size)
-            source.copy_to_device(interop.flat(x), stream=stream)
-            self.replay("buffers", partial(self.run, source, target), stream)
-            interop.flat(y).copy_to_device(target, stream=stream)
 
     def replay(self, key: str, work: Callable[[Stream], None], stream: Stream) -> None:
         """Run ``work`` on buffers of the plan; from the second time with this key on as a graph."""

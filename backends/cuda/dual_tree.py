@@ -333,15 +333,7 @@ class ComplexPlan(Plan):
 
     def shrunk(self, shrinkage: Shrinkage, stream: Stream) -> DeviceArray:
         """Shrink on the host."""
-        target, host = self.buffer("shrunk", self.parts.size), self.complex.copy_to_host(stream=stream)
-        stream.synchronize()
-        for i, band in enumerate(self.bands):
-            strides = (host.itemsize * band.pitch, host.itemsize)
-            rows = np.lib.stride_tricks.as_strided(host[band.offset :], (band.rows, band.length), strides)
-            rows[...] = shrinkage.of_level(i, rows)
-        target.copy_to_device(host.view(self.dtype), stream=stream)
-        stream.synchronize()
-        return target
+        return self.shrunk_on_host(shrinkage, self.complex, self.buffer("shrunk", self.parts.size), stream)
 
 
 class Rows(NamedTuple):

@@ -28,7 +28,6 @@ from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.plan import ALONE, KEPT, Beside, GridsOf, Place, Plan, Shape, Shrinking
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import Build, DeviceArray, DeviceFunction, Kernel, Stream
-from wavefilt.backends.cuda.runtime.taps import Tap, numbered
 from wavefilt.backends.cuda.runtime.target import cuda, device, in_turn
 from wavefilt.backends.cuda.runtime.wide import filters, load4, store
 from wavefilt.backends.cuda.statistics.layout import Band, DetailLayout
@@ -359,12 +358,12 @@ def _storing(tiling: Tiling, i: int) -> DeviceFunction:
     return put
 
 
-def _reversed(lo: tuple[float, ...], hi: tuple[float, ...], dtype: str) -> tuple[tuple[Tap, ...], ...]:
-    """Filters over sqrt 2 from the last tap on, with their taps numbered."""
-    return numbered(*((np.array(h[::-1]) / 2**0.5).astype(dtype).tolist() for h in (lo, hi)))
+def _reversed(taps: tuple[float, ...], dtype: str) -> list[float]:
+    """Return the taps over sqrt 2, the last one first."""
+    return (np.array(taps[::-1]) / 2**0.5).astype(dtype).tolist()  # type: ignore[no-any-return]
 
 
-def _filters(tiling: Tiling, i: int, *outputs: Sequence[tuple[tuple[Tap, ...], int]]) -> DeviceFunction:
+def _filters(tiling: Tiling, i: int, *outputs: Sequence[tuple[list[float], int]]) -> DeviceFunction:
     """`wide.filters` of three quads of each output at the i-th step: (filter of `_reversed`, window) that it sums."""
     step, taps = tiling.steps[i], tiling.taps
     skip, apart = up4(tiling.lead(step)) - tiling.lead(step), max(step, 4)
@@ -393,54 +392,81 @@ def _item(tiling: Tiling, i: int) -> DeviceFunction:
     return item
 
 
-def registers(dtype: str, taps: int) -> int | None:
-    """Registers for a thread of `analysis`: of short filters ptxas would load all windows first; longer ones spill."""
-    return 64 if dtype == "float32" and taps <= 8 else None
+def registers(dtype: str, tiling: Tiling) -> int | None:
+    """Registers for a thread: of short filters ptxas would load all windows first; longer ones spill."""
+    return 64 if dtype == "float32" and tiling.taps <= 8 and not tiling.inverse else None
 
 
 @cache
-def analysis(
-    lo: tuple[float, ...], hi: tuple[float, ...], circular: bool, finest: bool, build: Build, tiling: Tiling
-) -> Kernel:
-    """Kernel of the details of some levels and the approximation coefficients of the last.
+def _step(
+    lo: tuple[float, ...], hi: tuple[float, ...], circular: bool, build: Build, tiling: Tiling, function: str, i: int
+) -> DeviceFunction:
+    """Device function: the i-th step, of one level. Details are written, or, of the inverse, read and shrunk."""
+    dtype, step, room, inverse = build.dtype, tiling.steps[i], tiling.room, tiling.inverse
+    low_pass, high_pass, number = _reversed(lo, dtype), _reversed(hi, dtype), np.dtype(dtype).type
+    outputs = [[(low_pass, 0), (high_pass, 1)]] if inverse else [[(low_pass, 0)], [(high_pass, 0)]]
+    apply, item, put, apart = _filters(tiling, i, *outputs), _item(tiling, i), _storing(tiling, i), max(step, 4)
+    load, keeps = _loading(tiling, i, circular, False, function, dtype), function == "keep"
+    own, begin, last = tiling.heads[0], tiling.heads[0] - up4(tiling.lead(step)), i == tiling.levels - 1
+    offset, which = room + own - tiling.heads[i], tiling.levels - 1 - i if inverse else i
 
-    ``finest`` if the launch reads samples.
-    """
-    dtype = build.dtype
-    number, room, width, levels = np.dtype(dtype).type, tiling.room, tiling.width, tiling.levels
-    load = _loading(tiling, 0, circular, finest, "keep", dtype)
-    low_pass, high_pass = _reversed(lo, hi, dtype)
-
-    def level(i: int) -> DeviceFunction:
-        """Device function: the i-th step, of one level."""
-        apply = _filters(tiling, i, [(low_pass, 0)], [(high_pass, 0)])
-        item, put, apart = _item(tiling, i), _storing(tiling, i), max(tiling.steps[i], 4)
-        own, begin = tiling.heads[0], tiling.heads[0] - up4(tiling.lead(tiling.steps[i]))
-        last = i == levels - 1
-
-        @device
-        def step(buffer, bands, output, row, base, cut):
-            f, busy = item(cut.tile)
+    @device
+    def compute(buffer, bands, limits, rows, beyond, output, row, base, cut):
+        if inverse:
+            limit = number(0) if keeps else limits.array[limits.first + row + which * rows]
+            load(buffer, offset, (bands.array, bands.places[which], True), row, base, cut, limit, beyond)
+        f, busy = item(cut.tile)
+        cuda.syncthreads()
+        if busy:
+            out = apply(buffer, (begin + f, room + begin + f) if inverse else (begin + f,))
+        if not last:
             cuda.syncthreads()
-            if busy:
-                out = apply(buffer, (begin + f,))
-            if not last:
-                cuda.syncthreads()
-            if busy:
-                if last:
-                    put(output.array, output.at, True, row, base, cut, f, out[0:4], out[4:8], out[8:12])
-                else:
-                    store(buffer, own + f, out[0:4])
-                    store(buffer, own + f + apart, out[4:8])
-                    store(buffer, own + f + 2 * apart, out[8:12])
-                put(bands.array, bands.places[i], True, row, base, cut, f, out[12:16], out[16:20], out[20:24])
+        if busy:
+            if last:
+                put(
+                    output.array,
+                    output.at,
+                    output.aligned or not inverse,
+                    row,
+                    base,
+                    cut,
+                    f,
+                    out[0:4],
+                    out[4:8],
+                    out[8:12],
+                )
+            else:
+                store(buffer, own + f, out[0:4])
+                store(buffer, own + f + apart, out[4:8])
+                store(buffer, own + f + 2 * apart, out[8:12])
+            if not inverse:
+                put(bands.array, bands.places[which], True, row, base, cut, f, out[12:16], out[16:20], out[20:24])
 
-        return step
+    return compute
 
-    compute, limit = in_turn(*map(level, range(levels))), registers(dtype, tiling.taps)
 
-    @kernel(build, circular, finest, tiling, taps=low_pass + high_pass, registers=limit)
-    def analysis_kernel(source, beyond, rows, cut, bands, output):
+@cache
+def transform(
+    lo: tuple[float, ...],
+    hi: tuple[float, ...],
+    circular: bool,
+    build: Build,
+    tiling: Tiling,
+    finest: bool = False,
+    function: str = "keep",
+) -> Kernel:
+    """Kernel of some levels: from ``source`` to the details and the approximation of the last, or back.
+
+    ``finest`` if samples are read, which are extended ``beyond`` their ends and checked. Of the inverse, details are
+    shrunk by a ``function`` as they are loaded.
+    """
+    number, width, room = np.dtype(build.dtype).type, tiling.width, (1 + tiling.inverse) * tiling.room
+    load = _loading(tiling, 0, circular, finest, "keep", build.dtype)
+    steps = (_step(lo, hi, circular, build, tiling, function, i) for i in range(tiling.levels))
+    compute, limit, inverse = in_turn(*steps), registers(build.dtype, tiling), tiling.inverse
+
+    @kernel(build, lo, hi, circular, tiling, finest, function, registers=limit)
+    def modwt_kernel(source, beyond, bands, limits, rows, cut, output):
         block = cuda.blockIdx.x
         row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
         if row >= rows:
@@ -448,71 +474,11 @@ def analysis(
         first, tile, spread = cut
         base = first + (block >> spread) * (tile << spread) + (block & ((1 << spread) - 1)) * width
         buffer = cuda.shared.array(room, number)
-        load(buffer, 0, source, row, base, cut, number(0), beyond)
-        compute(buffer, bands, output, row, base, cut)
+        rows_of = source.array, source.at, source.aligned or inverse
+        load(buffer, 0, rows_of, row, base, cut, number(0), beyond)
+        compute(buffer, bands, limits, rows, beyond, output, row, base, cut)
 
-    return analysis_kernel
-
-
-@cache
-def synthesis(
-    lo: tuple[float, ...], hi: tuple[float, ...], circular: bool, build: Build, tiling: Tiling, function: str
-) -> Kernel:
-    """Kernel of some levels of the inverse: approximation coefficients or samples, from those and details.
-
-    Details are shrunk as they are loaded.
-    """
-    dtype = build.dtype
-    number, room, width, levels = np.dtype(dtype).type, tiling.room, tiling.width, tiling.levels
-    both = 2 * room
-    low_pass, high_pass = _reversed(lo, hi, dtype)
-    keeps, load_lowpass = function == "keep", _loading(tiling, 0, circular, False, "keep", dtype)
-
-    def level(i: int) -> DeviceFunction:
-        """Device function: the i-th step, of one level."""
-        apply = _filters(tiling, i, [(low_pass, 0), (high_pass, 1)])
-        load = _loading(tiling, i, circular, False, function, dtype)
-        item, put, apart = _item(tiling, i), _storing(tiling, i), max(tiling.steps[i], 4)
-        own, begin = tiling.heads[0], tiling.heads[0] - up4(tiling.lead(tiling.steps[i]))
-        offset, which, last = room + tiling.heads[0] - tiling.heads[i], levels - 1 - i, i == levels - 1
-
-        @device
-        def step(buffer, bands, limits, rows, beyond, samples, row, base, cut):
-            limit = number(0) if keeps else limits.array[limits.first + row + which * rows]
-            load(buffer, offset, (bands.array, bands.places[which], True), row, base, cut, limit, beyond)
-            f, busy = item(cut.tile)
-            cuda.syncthreads()
-            if busy:
-                out = apply(buffer, (begin + f, room + begin + f))
-            if not last:
-                cuda.syncthreads()
-            if busy:
-                if last:
-                    place, aligned = samples.at, samples.aligned
-                    put(samples.array, place, aligned, row, base, cut, f, out[0:4], out[4:8], out[8:12])
-                else:
-                    store(buffer, own + f, out[0:4])
-                    store(buffer, own + f + apart, out[4:8])
-                    store(buffer, own + f + 2 * apart, out[8:12])
-
-        return step
-
-    compute = in_turn(*map(level, range(levels)))
-
-    @kernel(build, circular, tiling, function, taps=low_pass + high_pass)
-    def synthesis_kernel(coarser, bands, limits, rows, cut, samples):
-        block = cuda.blockIdx.x
-        row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
-        if row >= rows:
-            return
-        first, tile, spread = cut
-        base = first + (block >> spread) * (tile << spread) + (block & ((1 << spread) - 1)) * width
-        buffer = cuda.shared.array(both, number)
-        beyond = coarser.array, 0, 0, coarser.array
-        load_lowpass(buffer, 0, (coarser.array, coarser.at, True), row, base, cut, number(0), beyond)
-        compute(buffer, bands, limits, rows, beyond, samples, row, base, cut)
-
-    return synthesis_kernel
+    return modwt_kernel
 
 
 class ModwtPlan(Plan):
@@ -577,12 +543,19 @@ class ModwtPlan(Plan):
             ]
             launch(x, s.samples, s.rows, -before, s.samples, self._outside, length, flags)
         place = self._needed_at[one.last]
-        first, tile, blocks = one.forward.grid(one.spread, *place[2:], s.rows)
-        kernel = analysis(*self._analysis, self._circular, i == 0, self._tiles, one.forward)
-        launch = kernel[grid(blocks, s.rows), self._tiles.threads, stream]
         beyond, output = Beyond(self._outside, before, after, flags), Rows(self._approximations[i], place, True)
-        cut, bands = Cut(first, tile, one.spread), Bands(self._details, self._of(i))
-        launch(self._samples(i, x, self._needed_at), beyond, s.rows, cut, bands, output)
+        kernel = transform(*self._analysis, self._circular, self._tiles, one.forward, i == 0)
+        source, bands = self._samples(i, x, self._needed_at), Bands(self._details, self._of(i))
+        self._launch(kernel, i, one.forward, stream, (source, beyond, bands, Limits(self._details, 0)), output)
+
+    def _launch(
+        self, kernel: Kernel, i: int, tiling: Tiling, stream: Stream, before: tuple[object, ...], output: Rows
+    ) -> None:
+        """Launch ``kernel`` for all tiles of ``output``."""
+        rows, spread = self.shape.rows, self._launches[i].spread
+        first, tile, blocks = tiling.grid(spread, *output.at[2:], rows)
+        launch = kernel[grid(blocks, rows), self._tiles.threads, stream]
+        launch(*before, rows, Cut(first, tile, spread), output)
 
     def _samples(self, i: int, flat: DeviceArray, places: list[At]) -> Rows:
         """Return the rows that the i-th launch reads or, of `inverse`, writes."""
@@ -596,15 +569,13 @@ class ModwtPlan(Plan):
 
     def inverse_launch(self, i: int, y: DeviceArray, stream: Stream, by: Shrinking = KEPT) -> None:
         s, one, details = self.shape, self._launches[i], self._details if by.details is None else by.details
-        thresholds, samples = details if by.thresholds is None else by.thresholds, self._samples(i, y, self._kept_at)
-        first, tile, blocks = one.inverse.grid(one.spread, *samples.at[2:], s.rows)
-        kernel = synthesis(*self._synthesis, self._circular, self._tiles, one.inverse, by.function)
-        launch = kernel[grid(blocks, s.rows), self._tiles.threads, stream]
-        coarser = self._approximations[i]
+        thresholds, coarser = details if by.thresholds is None else by.thresholds, self._approximations[i]
         if by.approximation is not None and i == self.launches - 1:
             coarser = by.approximation
+        kernel = transform(*self._synthesis, self._circular, self._tiles, one.inverse, False, by.function)
         low, limits = Rows(coarser, self._kept_at[one.last], True), Limits(thresholds, one.first * s.rows)
-        launch(low, Bands(details, self._of(i)), limits, s.rows, Cut(first, tile, one.spread), samples)
+        before = low, Beyond(self._outside, 0, 0, self.flags), Bands(details, self._of(i)), limits
+        self._launch(kernel, i, one.inverse, stream, before, self._samples(i, y, self._kept_at))
 
     def approximation(self) -> Place:
         origin, pitch, low, high = self._kept_at[-1]

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import prod
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from wavefilt.arrays import Array
 from wavefilt.backends.cuda import thresholding
 from wavefilt.backends.cuda.dwt.tiling import FLAGS
 from wavefilt.backends.cuda.options import KernelOptions
-from wavefilt.backends.cuda.runtime import interop
-from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Stream
-from wavefilt.backends.cuda.runtime.memory import Buffers
+from wavefilt.backends.cuda.runtime import graph, interop
+from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Event, Stream
+from wavefilt.backends.cuda.runtime.target import cuda
 from wavefilt.backends.cuda.statistics.layout import Band, DetailLayout, NoiseOf
 from wavefilt.backends.cuda.thresholding import KNOWN
 from wavefilt.thresholding.blocks import Blocks
@@ -112,7 +114,17 @@ Alone = Callable[[DeviceArray, DeviceArray, DeviceArray, float, DeviceArray, Str
 """A whole run by one launch: input, output, factors of thresholds, given noise, flags."""
 
 
-class Plan(Buffers, ABC):
+class Kept(Protocol):
+    """An object kept with a plan, and its bytes of device memory."""
+
+    bytes: int
+
+
+Made = TypeVar("Made", bound=Kept)
+MOST_KEPT = 8  # methods whose launches a plan keeps
+
+
+class Plan(ABC):
     """Buffers on the device for one shape, and the transforms that use them, all on one stream.
 
     A plan serves one caller at a time; `Plans` lends them out.
@@ -128,10 +140,85 @@ class Plan(Buffers, ABC):
     centres = False  # whether the first launch of `forward` takes means off rows, and the last of `inverse` adds them
 
     def __init__(self, shape: Shape, options: KernelOptions) -> None:
-        super().__init__(shape.dtype)
-        self.shape, self.options = shape, options
+        self.shape, self.options, self.dtype = shape, options, shape.dtype
+        self.key: Hashable = None
+        self.bytes = 0  # of device memory
+        self._buffers: dict[str, DeviceArray] = {}
+        self._staging: dict[str, Array] = {}
+        self._kept: OrderedDict[Hashable, Kept] = OrderedDict()
+        self.stream: Stream  # that of the caller, set by whoever lends this
+        self._left: Event | None = None  # recorded behind work that was not waited for
+        self._told: list[Callable[[], bool]] = []  # whether that was finite, once it has ended
         self.build = options.build(shape.dtype)
         self.flags = self.buffer("flags", FLAGS, np.int32)  # for callers who do not ask what is wrong
+
+    def release(self) -> None:
+        """Let go of all memory at once, not when Python finds the cycles."""
+        vars(self).clear()
+
+    @property
+    def crowded(self) -> bool:
+        """Whether the work of many methods was left, none of which can be given up before it is `settled`."""
+        return len(self._told) >= MOST_KEPT
+
+    def leave(self, told: Callable[[], bool]) -> None:
+        """Do not wait: the next user waits for the work on the stream, and ``told`` returns whether it was finite."""
+        if graph.handle(self.stream) not in graph.DEFAULTS:
+            self._left = self._left or cuda.event()
+            self._left.record(self.stream)
+        if told not in self._told:
+            self._told.append(told)
+
+    def take_over(self) -> None:
+        """Let the stream wait for work left on it: another stream may have the same number, if not a default stream."""
+        if self._told and self._left is not None:
+            self._left.wait(self.stream)
+
+    def settled(self) -> bool:
+        """Wait for work left on the stream, and return whether it was finite."""
+        if not self._told:
+            return True
+        (self._left or self.stream).synchronize()
+        finite = [told() for told in self._told]
+        self._told = []
+        return all(finite)
+
+    def buffer(self, name: str, size: int, dtype: DTypeLike | None = None) -> DeviceArray:
+        """The plan's device array of this name, made when it is first asked for."""
+        if name not in self._buffers:
+            self._buffers[name] = cuda.device_array(size, dtype or self.dtype)
+            self.bytes += int(self._buffers[name].nbytes)
+        return self._buffers[name]
+
+    def staging(self, name: str, size: int) -> Array:
+        """The plan's pinned host array of this name."""
+        if name not in self._staging:
+            self._staging[name] = cuda.pinned_array(size, self.dtype)
+        return self._staging[name]
+
+    @cached_property
+    def own_stream(self) -> Stream:
+        """A stream for work that comes from the host."""
+        return graph.stream()
+
+    @cached_property
+    def side_stream(self) -> Stream:
+        """A stream for work that can run beside the plan's other work."""
+        return graph.stream()
+
+    def found(self, key: Hashable) -> object:
+        """The object kept under this key; None if there is none."""
+        return self._kept.get(key)
+
+    def kept(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """The object kept under this key, made when it is first asked for."""
+        if key not in self._kept:
+            self._kept[key] = make()
+            self.bytes += self._kept[key].bytes
+            while len(self._kept) > MOST_KEPT:
+                self.bytes -= self._kept.popitem(last=False)[1].bytes
+        self._kept.move_to_end(key)
+        return cast(Made, self._kept[key])
 
     def aligned(self, flat: DeviceArray) -> bool:
         """Return whether launches can access the rows of a flat array 16 bytes at a time."""
@@ -224,16 +311,20 @@ class Plan(Buffers, ABC):
         """
         details, target = self.layout.array, self.buffer("shrunk", self.layout.array.size)
         if not isinstance(shrinkage.function, Blocks | Posterior):
-            host = details.copy_to_host(stream=stream)
-            stream.synchronize()
-            for i, band in enumerate(self.bands):
-                strides = (host.itemsize * band.pitch, host.itemsize)
-                rows = np.lib.stride_tricks.as_strided(host[band.offset :], (band.rows, band.length), strides)
-                rows[...] = shrinkage.of_level(i, rows)
-            target.copy_to_device(host, stream=stream)
-            stream.synchronize()
-            return target
+            return self.shrunk_on_host(shrinkage, details, target, stream)
         sigma = shrinkage.thresholds if shrinkage.sigma is None else shrinkage.sigma
         for band, limits, noise in zip(self.bands, shrinkage.thresholds, sigma, strict=False):
             thresholding.shrink_band(shrinkage.function, details, target, band, limits, noise, self.build, stream)
+        return target
+
+    def shrunk_on_host(
+        self, shrinkage: Shrinkage, details: DeviceArray, target: DeviceArray, stream: Stream
+    ) -> DeviceArray:
+        """Shrink details on the host, from one array into another with the same layout; return that."""
+        host = details.copy_to_host(stream=stream)
+        stream.synchronize()
+        for i, band in enumerate(self.bands):
+            band.of(host)[...] = shrinkage.of_level(i, band.of(host))
+        target.copy_to_device(host.view(target.dtype), stream=stream)
+        stream.synchronize()
         return target

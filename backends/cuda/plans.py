@@ -10,7 +10,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Hashable
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from wavefilt.arrays import DType, dtype_name
 from wavefilt.backends.cuda.denoiser import key_of
@@ -24,17 +24,14 @@ from wavefilt.backends.cuda.sections.dual_tree import DualTreeSectionPlan
 from wavefilt.backends.cuda.sections.dwt2 import SectionPlan
 from wavefilt.options import Options
 
-TransformFamily: TypeAlias = type[Plan]
-"""The plans of a transform, made with a shape and options."""
-
-FAMILIES: dict[str, TransformFamily] = {
+FAMILIES: dict[str, type[Plan]] = {
     "dwt": DwtPlan,
     "modwt": ModwtPlan,
     "dwt2": SectionPlan,
     "dtcwt": DualTreePlan,
     "dtcwt2": DualTreeSectionPlan,
 }
-"""By the transform's name."""
+"""The plans of a transform, by its name."""
 
 
 MOST = 512
@@ -64,7 +61,7 @@ class Plans:
         if plan is None:
             plan = FAMILIES[shape.transform](shape, self.options)
             plan.key = shape, threading.get_ident(), number
-            plan.stream = plan.own_stream() if number < 0 else interop.stream_of(number)
+            plan.stream = plan.own_stream if number < 0 else interop.stream_of(number)
         plan.take_over()
         return plan
 

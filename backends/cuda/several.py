@@ -1,8 +1,4 @@
-"""Several GPUs of one host as one backend.
-
-Whole rows are dealt to the GPUs. A long row is cut into chunks with halos, each of which stays on its GPU from the
-first pass to the last; transfers overlap.
-"""
+"""Several GPUs of one host as one backend: whole rows are dealt to the GPUs, at the same time."""
 
 from __future__ import annotations
 
@@ -14,24 +10,14 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, Literal, TypeVar
 
-import numpy as np
-
-from wavefilt import engine
-from wavefilt.arrays import Array
-from wavefilt.backends.cuda.backend import Cuda, CudaPyramid
-from wavefilt.backends.cuda.chunked_rows import HostRows
+from wavefilt.backends.cuda.backend import Cuda
 from wavefilt.backends.cuda.denoiser import Denoised, joined
 from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.interfaces import Samples
 from wavefilt.backends.cuda.runtime.memory import OutOfMemory, guarded
 from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
 from wavefilt.backends.cuda.runtime.transfer import Ring
-from wavefilt.chunks import Chunk
 from wavefilt.options import Options
-from wavefilt.statistics.reference import Measured
-from wavefilt.thresholding.shrinkage import Shrinkage
-from wavefilt.transforms import Pyramid
-from wavefilt.trend import Trend
 
 Devices = Literal["all"] | Sequence[int]
 Result = TypeVar("Result")
@@ -73,10 +59,8 @@ class Member:
 class Several(Cuda):
     """`Cuda` on several GPUs of this host: ``devices="all"``, or their numbers; the others options are as there.
 
-    Rows in host memory are dealt out. A record or few long rows go to one GPU; where that has no room they are cut so
-    that every GPU has a part with a halo, and its coefficients are equal. Medians are merged by
-    counting and exact, so the result is that of one GPU bit for bit, or to rounding for thresholds that depend on mean
-    squares. Arrays on a GPU stay on it. Single transforms run on the first GPU.
+    Rows in host memory are divided among the GPUs. A record or few long rows are denoised by the first GPU, in chunks
+    if it has no room for them. Arrays on a GPU stay on it. Single transforms run on the first GPU.
 
     Raises ValueError for a number of no GPU, and what `Cuda` raises.
     """
@@ -124,35 +108,7 @@ class Several(Cuda):
         if len(self._members) > 1 and x.size >= LEAST and method.scope == "trace" and len(x) >= len(self._members):
             return self._dealt(x, method, level, report, out)
         first = self._members[0]
-        try:
-            whole = partial(first.backend.whole, x, method, level, report, out)
-            return first.submit(partial(guarded, whole, first.backend.clear)).result()
-        except OutOfMemory:
-            pass  # the error's traceback keeps memory that is needed below
-        if len(self._members) > 1 and self._divides(x, method, level):
-            try:
-                return self.split(x, method, level, report, out)
-            except OutOfMemory:
-                self.clear()
-        return super().denoise(x, method, level, report, out)  # chunk by chunk through one of them
-
-    def split(
-        self, x: Samples, method: Options, level: int, report: bool = False, out: Samples | None = None
-    ) -> Denoised:
-        """`denoise` of rows in host memory with a part of the samples on each GPU.
-
-        Rows that fit on one GPU are faster there: transfers are limited by the host's memory, not by the GPUs. Raises
-        `OutOfMemory` if the parts are too large too.
-        """
-        out = self._results.lend(x.shape, x.dtype)[0] if out is None else out
-        return guarded(partial(_denoise_cut, self._members, x, out, method, level, report), self.clear)
-
-    def _divides(self, x: Samples, method: Options, level: int) -> bool:
-        """Return whether samples can be cut into parts longer than their halos."""
-        halo = method.halo(level)
-        if halo is None or method.rule.blocks or method.transform.name != "dwt":
-            return False
-        return len(x) > 1 or x.size > 8 * len(self._members) * halo
+        return first.submit(partial(first.backend.denoise, x, method, level, report, out)).result()
 
     def _dealt(self, x: Samples, method: Options, level: int, report: bool, out: Samples | None) -> Denoised:
         """Denoise whole rows, some on every GPU."""
@@ -206,11 +162,10 @@ class Several(Cuda):
         wait: bool,
     ) -> list[Samples | None]:
         """`each`, if there is room."""
-        if outs is None:
-            outs = [self._like(part) for part in parts]
         begun: list[Callable[[], Denoised]] = []
         try:
-            for part, level, out in zip(parts, levels, outs, strict=True):
+            own: Sequence[Samples | None] = outs or [None] * len(parts)
+            for part, level, out in zip(parts, levels, own, strict=True):
                 with interop.on_device_of(part):
                     begun.append(self._home(part).backend.begin(part, method, level, False, out, wait))
         finally:  # those begun before an error as well: their memory is free once they have ended
@@ -219,11 +174,6 @@ class Several(Cuda):
                 with interop.on_device_of(part):
                     done.append(finish())
         return [None if one is None else one[0] for one in done]
-
-    def _like(self, part: Samples) -> Samples:
-        """Allocate memory of the part's library on its GPU."""
-        with interop.on_device_of(part):
-            return interop.empty(tuple(part.shape), interop.dtype_name(part), part)
 
     def take(self, x: Samples, *axes: int) -> interop.Traces:
         with self.on_device_of(x):
@@ -255,81 +205,3 @@ def checked(devices: Devices, count: int) -> list[int]:
     if len(set(found)) < len(found):
         raise ValueError(f"devices={devices!r} names a GPU twice; {there}")
     return found
-
-
-def _denoise_cut(
-    members: Sequence[Member], x: Array, out: Array, method: Options, level: int, report: bool
-) -> tuple[Array, Measured | None] | None:
-    """Denoise as `Cuda.denoise`, with a part of the samples on each GPU. Raises the driver's error without room."""
-    rows, samples = x.shape
-    if rows >= len(members):
-        most = -(-rows // len(members)) * samples
-    else:
-        halo = method.halo(level) or 0
-        most = rows * samples // len(members) + 4 * halo
-    if method.scope == "trace":
-        most = min(most, 2 * samples - 1)  # statistics merged over chunks are of one row, or of all
-    measured = engine.denoise_chunks(_SplitRows(x, out, members), method, level, most * x.itemsize, report)
-    return None if measured is None else (out, measured if report else None)
-
-
-class _SplitRows(HostRows):
-    """Rows in host memory, a chunk of which is on each GPU."""
-
-    summing, elsewhere = False, True
-
-    def __init__(self, x: Array, out: Array, members: Sequence[Member]) -> None:
-        super().__init__(x, out, members[0].backend)
-        self._members = members
-        self._group: Sequence[Chunk] = ()
-        self._kept: dict[int, Pyramid] = {}
-        self._here = threading.local()
-
-    def run(self, group: Sequence[Chunk], job: engine.Job, begin: engine.Begin[Result]) -> list[Result]:
-        """Every GPU takes its chunks, at the same time as the others, and keeps their coefficients."""
-        if self._group is not group:
-            self._group, self._kept = group, {}
-
-        def work(member: Member, places: range) -> Result:
-            self._here.backend = member.backend
-            visit, result = begin()
-            for i in places:
-                if i not in self._kept:
-                    self._kept[i] = self.decompose(group[i], job)
-                visit(group[i], self._kept[i])
-            return result()
-
-        shares = [range(i, len(group), len(self._members)) for i in range(len(self._members))]
-        futures = [member.submit(partial(work, member, own)) for member, own in zip(self._members, shares, strict=True)]
-        errors = [error for error in [future.exception() for future in futures] if error is not None]
-        if errors:
-            raise errors[0]
-        return [future.result() for future in futures]
-
-    def decompose(self, chunk: Chunk, job: engine.Job) -> Pyramid:
-        backend: Cuda = self._here.backend
-        sent = cuda.device_array((chunk.rows.stop - chunk.rows.start, chunk.length), self.dtype)
-        flat, begin, kind = sent.reshape(-1), 0, job.options.trend
-        if kind is not None:
-            x = self.take(chunk)
-            self._fit(chunk, x, kind)
-            whole = self._with_trends(chunk, x, np.empty_like(x), Trend.remove)
-            backend.ring.upload(whole.reshape(-1), flat, interop.stream_of(0))
-            return backend.decompose(sent, job.analysis)
-        for part in chunk.parts:
-            samples = np.ascontiguousarray(self.x[chunk.rows, part.first : part.last])
-            backend.ring.upload(samples, flat[begin : begin + samples.size], interop.stream_of(0))
-            begin += samples.size
-        return backend.decompose(sent, job.analysis)
-
-    def reconstruct(self, pyramid: CudaPyramid, shrinkage: Shrinkage) -> Array:  # type: ignore[override]
-        backend: Cuda = self._here.backend
-        resident: Samples = pyramid.plan.layout.array  # type: ignore[assignment]
-        return backend.reconstruct(pyramid, shrinkage, like=resident)
-
-    def put(self, chunk: Chunk, y: Array) -> None:
-        flat, backend = y.reshape(-1), self._here.backend
-        for own, place in chunk.kept():
-            if own == slice(0, chunk.length):
-                own = slice(0, flat.size)  # whole rows, one or more
-            backend.ring.download(flat[own], self.out[chunk.rows, place], interop.stream_of(0))

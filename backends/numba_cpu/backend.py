@@ -34,7 +34,7 @@ from . import (
     native,
     prepared,
 )
-from .selection import GRAIN, ChunkSums, NumbaStatistics, Peak
+from .selection import ChunkSums, NumbaStatistics, Peak
 
 _DTYPES = {np.dtype(name): name for name in numba_crossover.DTYPES}
 
@@ -149,18 +149,10 @@ class NumbaCPU(Backend):
         memory.release()
 
     def peak(self, x: Array) -> float:
-        """Return the largest |x|: NaN if there is a NaN, else infinite if there is an infinity; 0 for no samples."""
         dtype = self._check(x)
         x = memory.packed(x)
         if dtype.char not in entries.PEAK.versions:  # which kernels this run will need is not known yet
-            flat, peaks = x.reshape(-1), list[float]()
-
-            def work(begin: int, end: int) -> None:
-                part = flat[begin:end]
-                peaks.append(max(-part.min(), part.max()))
-
-            threads.parallel(work, x.size, GRAIN)
-            return float(np.max(peaks, initial=0))
+            return super().peak(x)
         peak = Peak(x)
         peak.find()
         return peak.value

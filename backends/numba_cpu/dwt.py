@@ -7,7 +7,7 @@ from functools import lru_cache, partial
 import numpy as np
 
 from wavefilt import threads
-from wavefilt.arrays import Array, Floats
+from wavefilt.arrays import Array, Floats, least_run
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.transforms.packets import PacketTransform, analysed, one_level
@@ -95,7 +95,7 @@ def analysing(x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> tup
     filters = launching.analysis_filters(wavelet, x.dtype)
     first, measured = boundary.first_input(wavelet.dec_len, mode), x.shape[1] if peak else 0  # by the kernel itself
     past = launching.past(memory.PASSED, x.shape, x.itemsize)
-    constants = first, boundary.code(mode), measured, sign_off(x.dtype), past, filters
+    constants = first, boundary.code(mode), measured, sign_off(x.dtype, least_run(x.shape[1])), past, filters
     launches, lengths = plan(*shape, tile), level_lengths(*shape)[1:]
     return launching.analysing(entries.FORWARD, x, analysis, launches, lengths, constants, None)
 

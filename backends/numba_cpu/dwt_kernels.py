@@ -107,11 +107,25 @@ def _own(piece, tile, left, right, step, end):
 
 @part
 def peak(address, sign_off, workspace, begin, end):
-    """Return the largest magnitude of some elements, as bits: a NaN is above infinity, and that above all others."""
+    """Return the largest magnitude of some elements, as bits: a NaN is above infinity, and that above all others.
+
+    A run of 2 ``sign_off[1]`` equal magnitudes or more counts as a NaN: two elements are probed in each.
+    """
     bits = view(address + begin * sign_off.itemsize, end - begin, sign_off)
-    highest = sign_off[0] & 0
-    for i in range(end - begin):
+    highest, n, step = sign_off[0] & 0, end - begin, sign_off[1]
+    for i in range(n):
         highest = max(highest, bits[i] & sign_off[0])
+    i = step
+    while i < n:
+        if (bits[i] ^ bits[i - step]) & sign_off[0] == 0:
+            first, last = i, i
+            while first > 0 and (bits[i] ^ bits[first - 1]) & sign_off[0] == 0 and last - first < 2 * step:
+                first -= 1
+            while last + 1 < n and (bits[i] ^ bits[last + 1]) & sign_off[0] == 0 and last - first < 2 * step:
+                last += 1
+            if last - first + 1 >= 2 * step:
+                return sign_off[0]
+        i += step
     return highest
 
 

@@ -14,7 +14,7 @@ from collections.abc import Hashable
 import numpy as np
 
 from wavefilt import threads, trend
-from wavefilt.arrays import Array
+from wavefilt.arrays import Array, equal_runs
 from wavefilt.backends.crossover import numba_crossover
 from wavefilt.options import Options
 from wavefilt.statistics.reference import Measured
@@ -124,7 +124,7 @@ def _rows_at_once(x: Array, options: Options, level: int, number: int) -> int:
 
 def _possible(x: Array, options: Options, level: int) -> bool:
     """Return whether a `Run` computes this."""
-    transform, rule = options.transform, options.known_rule
+    transform, rule = options.transform, _rule(options)
     plain = options.plain and options.known and options.scope == "trace" and not options.blend and x.size > 0
     if not (plain and level and rule and transform.name in TRANSFORMS):
         return False
@@ -133,6 +133,11 @@ def _possible(x: Array, options: Options, level: int) -> bool:
     if x[:1].nbytes > BLOCK and transform.name == "dwt" and _copies(options, level) > 1:  # it would take more memory
         return False
     return options.rule.local or options.function(x.shape[1]) in launching.FUNCTIONS
+
+
+def _rule(options: Options) -> str | None:
+    """Return the formula of the thresholds; None if kernels do not have it."""
+    return "bayes" if options.rule.function is rules.bayes else options.known_rule
 
 
 class Run:
@@ -157,11 +162,14 @@ class Run:
         statistics = NumbaStatistics([[d] for d in details], "trace")
         bands = len(statistics.counts)
         wanted = {"level": range(1, bands + 1), "global": (1,)}.get(str(sigma), ())
-        counted, _ = statistics.surveying(wanted, options.known_rule == "bayes")
+        rule = _rule(options)
+        counted, _ = statistics.surveying(wanted, rule == "bayes")
         noise_of, scale = (NOISE_OF[sigma], rules.MAD_TO_SIGMA) if isinstance(sigma, str) else (GIVEN, float(sigma))
-        where = memory.address(x), samples, noise_of, RULES[str(options.known_rule)]
+        where = memory.address(x), samples, noise_of, RULES[str(rule)]
         factors, gains = options.factors(bands, samples)
-        numbers = statistics.medians, statistics.powers, statistics.counts, scale, factors, gains
+        kept = [rule == "bayes" and band.level > level - options.keep for band in options.bands(level)]
+        own = np.where(kept, 0, gains)  # without noise the threshold is 0
+        numbers = statistics.medians, statistics.powers, statistics.counts, scale, factors, own
         thresholds, function = np.empty((bands, self._rows)), launching.KEEP
         self._thresholds, self._gains = thresholds, np.repeat(scale * gains[:, None], self._rows, axis=1)
         self._medians = {GIVEN: None, GLOBAL: statistics.medians[:1], LEVEL: statistics.medians}[noise_of]
@@ -214,6 +222,8 @@ class Run:
     def _without_trend(self, x: Array, y: Array, number: int) -> bool:
         """Denoise a block without its trend, which is added again, and return whether this was possible."""
         with np.errstate(invalid="ignore", over="ignore"):
+            if self._options.trend == "line" and equal_runs(x) is not None:  # which are no runs without the line
+                return False
             lines = trend.of_rows(x, self._options.trend)  # type: ignore[arg-type]
             if not lines.highest <= self._most:
                 return False

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from wavefilt import threads
-from wavefilt.arrays import Array, Counts, DType, Floats
+from wavefilt.arrays import Array, Counts, DType, Floats, least_run
 from wavefilt.statistics import reference
 from wavefilt.statistics.mergeable import Interval, Summation
 from wavefilt.statistics.reference import RANKS, Risk, around, least_risk
@@ -49,9 +49,13 @@ def _sign_off(dtype: DType) -> Array:
 
 
 @cache
-def sign_off(dtype: DType) -> Constant:
-    """Return `_sign_off` as kernels take it."""
-    return Constant(_sign_off(dtype))
+def sign_off(dtype: DType, least: int = 0) -> Constant:
+    """Return `_sign_off` as kernels take it, and the step at which samples are probed for runs of ``least`` samples.
+
+    A kernel looks through a part of a trace at a time: at least half of a run is in one part, with two of the probes.
+    """
+    step = np.array([least // 4], f"i{dtype.itemsize}")
+    return Constant(np.concatenate([_sign_off(dtype), step]))
 
 
 @cache
@@ -68,12 +72,12 @@ With a job of its own for the peak, both axes of 2048 x 2048 samples take 1.06 t
 
 
 class Peak:
-    """The largest magnitude of samples, aligned, in C order and kept by the caller."""
+    """The largest magnitude of samples, or NaN as `Backend.peak`; they are aligned, in C order, kept by the caller."""
 
     def __init__(self, x: Array) -> None:
         self._bits, self._samples, self._dtype, self.found = np.dtype(f"i{x.itemsize}"), x.size, x.dtype, 0
         self.infinite = self.bits_of(np.inf)
-        self._find = entries.PEAK.of(x.dtype, memory.address(x), sign_off(x.dtype))
+        self._find = entries.PEAK.of(x.dtype, memory.address(x), sign_off(x.dtype, least_run(x.shape[-1])))
 
     def bits_of(self, magnitude: float) -> int:
         """Return the bits of a magnitude, to compare with `found`."""

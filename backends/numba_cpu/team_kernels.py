@@ -239,7 +239,7 @@ def serve(state, workspace, begin, end):
 
 
 TAKEN, PIECE, TOTAL, HOST, DEVICE, STREAM, CONTEXT, MOVE, COPY, RECORD, SYNCHRONIZE, USE, LANES, FIRST = range(14)
-"""Words of a transfer (see `cuda.runtime.staging`), among them the addresses of functions of four arguments at most;
+"""Words of a transfer (see `cuda.runtime.transfer`), among them the addresses of functions of four arguments at most;
 four words for each part follow."""
 PAGE = 4 << 10
 

@@ -27,9 +27,6 @@ class PyWavelets(Backend):
     def describe(self) -> str:
         return f"PyWavelets {version('PyWavelets')}, NumPy {np.__version__}"
 
-    def peak(self, x: Array) -> float:
-        return float(np.max(np.abs(x), initial=0))
-
     def decompose(self, x: Array, analysis: Analysis) -> Pyramid:
         return Pyramid(analysis.transform.analyse(x, analysis), analysis, x.shape[1:])
 

@@ -51,7 +51,7 @@ def test_the_risk_is_the_error(sigma):
 
 def test_order_and_gains_are_nearly_the_true_ones(found, x, clean):
     gains = {trial.name: gain_db(clean, x, wavefilt.denoise(x, **trial.options)) for trial in found.trials}
-    assert gains.keys() == set(RULES)
+    assert gains.keys() > set(RULES)
     for trial in found.trials:
         assert trial.gain_db == pytest.approx(gains[trial.name], abs=2)
     true, ranks = np.array(list(gains.values())).argsort().argsort(), np.arange(len(gains))[::-1]
@@ -162,7 +162,7 @@ def test_tune_is_at_least_as_good_as_every_rule(x):
 def test_tune_ends_in_time_and_says_so(x):
     found = wavefilt.tune(x[:1, :600], sigma="global", seconds=1e-9)
     assert not found.complete
-    assert {trial.name for trial in found.trials} == set(RULES)
+    assert {trial.name for trial in found.trials} > set(RULES)
     with pytest.raises(ValueError, match="positive"):
         wavefilt.tune(x, seconds=0)
 

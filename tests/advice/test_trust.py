@@ -190,23 +190,3 @@ def test_stations_have_their_own_noise_and_a_gather_a_common_one():
     event = 30 * np.exp(-(((np.arange(1024) - 400) / 250) ** 2)) * np.sin(np.arange(1024) / 3)
     gather = trust.report(*[coloured(rng, (12, 1024), np.ones_like) + event] * 2)
     np.testing.assert_allclose(np.median(power(gather)), RAISED, rtol=0.2)
-
-
-def test_simulated_noise_varies_as_the_noise_does():
-    rng = np.random.default_rng(2)
-    steady = rng.standard_normal((1, 8192))
-    strength = np.repeat(np.exp(0.3 * rng.standard_normal(64)), 128)
-
-    def spread(x):
-        """Spread of the logarithm of the power of windows of the noise that a report denoised."""
-        seen = []
-
-        def watched(rows):
-            seen.append(rows)
-            return denoise(rows)
-
-        trust.report(x, denoise(x), watched)
-        return float(np.std(np.log(np.mean(np.reshape(seen, (-1, 64)) ** 2, axis=1))))
-
-    assert spread(steady) == pytest.approx(np.sqrt(2 / 64), rel=0.2)
-    assert 0.3 < spread(strength * steady) < 0.6

@@ -24,7 +24,7 @@ def driver(monkeypatch):
         monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.setattr(transfer, "cuda", found.cuda())
     monkeypatch.setattr(transfer.interop, "address", lambda device: device.ctypes.data)
-    monkeypatch.setattr(transfer.staging, "driver", lambda: transfer.staging.Functions(*found.functions()))
+    monkeypatch.setattr(transfer, "_calls", found.functions)
     for module in (graph, transfer):
         monkeypatch.setattr(module, "SIMULATED", False)
     for name, value in {"PIECE": 1 << 14, "SMALLEST": 1 << 12, "SHARE": 1 << 15}.items():

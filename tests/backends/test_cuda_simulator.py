@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 import wavefilt
 from tests.support.signals import partly_dead
 from tests.support.simulation import arrays_on_device, inside, small_cuda, small_options
+from wavefilt.thresholding.rules import RULES, Rule
 from wavefilt.thresholding.shrinkage import FUNCTIONS
 from wavefilt.vocabulary import MODES
 
@@ -606,3 +607,12 @@ def test_coefficients_that_do_not_belong_together_are_refused(small):
     for wavelet in ("haar", pywt.Wavelet("haar")):
         (same,) = wavefilt.wavedec(x, wavelet, level=0, backend=small)
         assert np.array_equal(same, x)
+
+
+def test_a_rule_registered_again(monkeypatch, small):
+    x = samples((2, 150))
+    for factor in (1.0, 2.0):
+        monkeypatch.setitem(RULES, "bayes", Rule("bayes", factor=lambda samples, options, factor=factor: factor))
+        for _ in range(2):
+            found, expected = (wavefilt.denoise(x, rule="bayes", backend=name) for name in (small, "pywavelets"))
+            assert_allclose(found, expected, rtol=0, atol=1e-11)

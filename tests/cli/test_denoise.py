@@ -42,7 +42,9 @@ OPTIONS = {
     "--rule universal --sigma 3": {"rule": "universal", "sigma": 3},
     "--transform modwt": {"transform": "modwt"},
     "--spins 3": {"spins": 3},
-    "--two-dimensional -w db2": {"axes": (-2, -1), "wavelet": "db2"},
+    "--preset gentle": {"preset": "gentle"},
+    "--preset section": {"two_dimensional": True},
+    "--two-dimensional -w db2": {"two_dimensional": True, "wavelet": "db2"},
     "--detrend line --blend 0.25": {"detrend": "line", "blend": 0.25},
     "--shrink mean --keep 1 --rule ebayes": {"rule": "ebayes", "shrink": "mean", "keep": 1},
     "--noise-window 0 0.15": {"sigma": ("window", 0, 150)},
@@ -54,7 +56,7 @@ def test_options_reach_the_library(here, capsys, line):
     facts, err = denoised(capsys, "seismic.dat", "-o", "out.dat", "--residual", "noise.dat", *line.split())
     before, after, noise = (wavefilt.read(name).samples for name in ("seismic.dat", "out.dat", "noise.dat"))
     options = OPTIONS[line] | ({"level": int(OPTIONS[line]["level"])} if "level" in OPTIONS[line] else {})
-    np.testing.assert_array_equal(after, wavefilt.denoise(before, **options))
+    np.testing.assert_array_equal(after, wavefilt.read("seismic.dat").denoise(**options).samples)
     np.testing.assert_array_equal(noise, before - after)
     assert np.abs(noise).max() > 0.1
     assert err.startswith("seismic.dat -> out.dat  ")
@@ -63,7 +65,7 @@ def test_options_reach_the_library(here, capsys, line):
 
 
 def test_json_holds_every_resolved_option(here, capsys):
-    facts, _ = denoised(capsys, "seismic.dat", "-q", "--log", "log")
+    facts, _ = denoised(capsys, "seismic.dat", "-q", "--log", "log", "--preset", "gentle")
     assert facts.items() <= json.loads((here / "log").read_text()).items()
     before = wavefilt.read(SAMPLE)
     finest = wavefilt.estimate_sigma(before.samples[before.live], "db8", level=1)
@@ -122,7 +124,7 @@ def test_json_of_odd_samples_is_json(here, capsys, command, name):
     assert facts["samples"] == samples.shape[1]
 
 
-UNCHANGED = ["seismic.dat --two-dimensional", "seismic.dat -l 0", "seismic.dat -l 0 --dry-run", "short.npy"]
+UNCHANGED = ["seismic.dat --two-dimensional -w db8", "seismic.dat -l 0", "seismic.dat -l 0 --dry-run", "short.npy"]
 
 
 @pytest.mark.parametrize("line", [*UNCHANGED, "short.npy --max-memory 1GiB"])
@@ -164,7 +166,8 @@ def test_reports(here, capsys):
     page = (here / "one.html").read_text()
     assert facts["trust"]["summary"] in err
     assert facts["trust"]["summary"].partition("; ")[2] in page
-    assert page.count("<img") == 5
+    assert page.count("<img") == 2
+    assert "wavefilt denoise seismic.dat" in page
     (here / "b.dat").write_bytes(SAMPLE.read_bytes())
     assert run(capsys, "denoise", "seismic.dat", "b.dat", "--report", "two.html", "--overwrite")[0] == 0
     page = (here / "two.html").read_text()
@@ -172,7 +175,9 @@ def test_reports(here, capsys):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the device that is always full is one of Linux")
-def test_a_full_disk_under_the_log_names_it(here, capsys):
+def test_a_full_disk_is_named(here, capsys):
+    code, _, err = run(capsys, "denoise", "seismic.dat", "-o", "/dev/full", "--overwrite")
+    assert (code, "/dev/full: " in err) == (1, True)
     for inputs in (["seismic.dat"], ["seismic.dat", "gone.dat"]):
         code, _, err = run(capsys, "denoise", *inputs, "--log", "/dev/full", "--overwrite")
         assert code == 1

@@ -133,6 +133,8 @@ USAGE = """
 2 format        denoise x.npy --format segd
 2 ns            denoise x.npy --ns 10
 2 keep          denoise x.npy --keep -1
+1 keep          denoise x.npy --keep 9 -o y.npy
+2 .html         denoise x.npy --report z.txt
 2 sigma         denoise x.npy --sigma 1,2
 2 sigma         denoise x.npy --sigma -4
 2 65536         denoise x.npy --columns 1-99999999999

@@ -21,6 +21,7 @@ distributed = pytest.importorskip("distributed")
 zarr = pytest.importorskip("zarr")
 
 import wavefilt.dask  # noqa: E402
+from wavefilt.backends import interface  # noqa: E402
 from wavefilt.dask.cluster import connected  # noqa: E402
 
 WHOLE, CUT, UNEVEN = (2, 3, -1), (4, 5, 1000), ((6,), (2, 3), (100, 1, 900, 1500))
@@ -120,6 +121,13 @@ def test_cupy_chunks_stay_on_the_gpu(chunks):
     np.testing.assert_allclose(cupy.asnumpy(found), wavefilt.denoise(x, "db4", **options), atol=1e-5)
 
 
+@pytest.fixture
+def runs_counted(monkeypatch):
+    """Do not leave out runs of equal samples, as for divided traces."""
+    monkeypatch.setattr(interface, "equal_runs", lambda x: None)
+
+
+@pytest.mark.usefixtures("runs_counted")
 @pytest.mark.parametrize("chunks", [(5, -1), (5, 600), (1, 2500), (24, 600)], ids=str)
 @pytest.mark.parametrize(
     ("rule", "sigma"),
@@ -136,6 +144,7 @@ def test_dead_traces_of_a_record_count_for_nothing(rng, chunks, rule, sigma):
     np.testing.assert_allclose(found, whole, rtol=0, atol=1e-5 if rule == "bayes" else 0)
 
 
+@pytest.mark.usefixtures("runs_counted")
 @pytest.mark.parametrize(("rule", "scope"), [(1.5, "trace"), ("universal", "trace"), ("bayes", "record")])
 @pytest.mark.parametrize("mode", ["zero", "antisymmetric", "smooth"])
 def test_constant_blocks_at_the_ends_of_traces(mode, rule, scope):

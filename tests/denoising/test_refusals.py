@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import pywt
 from numpy.testing import assert_array_equal
 
 import wavefilt
 from tests.support.checkout import usable_backends
+from wavefilt.errors import OptionError
 from wavefilt.vocabulary import TRANSFORMS
 
 ONE = np.sin(np.arange(100.0) ** 2)
@@ -190,3 +192,21 @@ def test_sections_with_too_few_traces_are_returned_with_a_warning(rng, transform
         with pytest.warns(UserWarning, match="db2 has 1 level, haar 2"):
             assert_array_equal(wavefilt.denoise(few, axes=(0, 1)), few)
         assert_array_equal(wavefilt.denoise(few, level=0, axes=(0, 1)), few)
+
+
+def test_filters_that_do_not_reconstruct_are_warned_about_once(rng):
+    x = rng.standard_normal(500)
+    filters = pywt.Wavelet("dmey")
+    coefficients = wavefilt.modwt(x, filters, level=2)
+    with pytest.warns(UserWarning, match="dmey"):
+        wavefilt.imodwt(coefficients, filters)
+    wavefilt.denoise(x, filters, level=2)  # an error if it warned again
+    with pytest.warns(UserWarning, match="dmey"):
+        wavefilt.denoise(x, pywt.Wavelet("dmey"), level=2, transform="modwt")
+
+
+def test_levels_to_keep_above_the_number_of_levels(rng):
+    x = rng.standard_normal(500)
+    assert np.array_equal(wavefilt.denoise(x, level=3, keep=3), x)
+    with pytest.raises(OptionError, match="keep"):
+        wavefilt.denoise(x, level=3, keep=4)

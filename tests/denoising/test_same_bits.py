@@ -6,6 +6,10 @@ import numpy as np
 import pytest
 
 import wavefilt
+from wavefilt.api import run
+from wavefilt.options import Options
+
+prepared = pytest.importorskip("wavefilt.backends.numba_cpu.prepared")
 
 
 def samples(shape, dtype="float32", seed=0):
@@ -26,6 +30,24 @@ def test_traces_of_more_than_a_block(options):
         x[250, 3] = np.inf
         with pytest.raises(ValueError, match="trace 250"):
             wavefilt.denoise(x, backend="numba")
+
+
+@pytest.mark.parametrize("blocks", [1, 3])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"keep": 2}, {"rule": "js", "keep": 1}, {"rule": "universal", "sigma": "global"}, {"rule": [1.0, 2.0, 3.0]}],
+    ids=str,
+)
+def test_noise_and_thresholds_of_one_launch_are_those_of_the_steps(options, blocks, monkeypatch):
+    x, chosen = samples((7, 2048)), Options("db4", level=3, **options)
+    if blocks > 1:
+        monkeypatch.setattr(prepared, "BLOCK", x.nbytes // blocks)
+        monkeypatch.setattr(prepared, "SHARE", 1)
+    ours, theirs = (run(x, chosen, "numba", report) for report in (False, True))
+    assert np.array_equal(ours.samples, theirs.samples)
+    for one, other in zip(ours.estimates, theirs.estimates, strict=True):
+        assert np.array_equal(one.sigma, other.sigma)
+        assert np.array_equal(one.thresholds, other.thresholds)
 
 
 def changed(x, where, value):

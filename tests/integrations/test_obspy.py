@@ -206,4 +206,4 @@ def test_noise_before_origins_and_picks_in_headers(rng):
     np.testing.assert_array_equal(wavefilt.obspy.denoise(stream, sigma="level")[0].data, wavefilt.denoise(rows[0]))
     found = wavefilt.compare(stream[:2], rule=["universal", "bayes"])
     words = "0.467 s before the first arrival (header a) or the first arrival (header P-ONSET)"
-    assert (found.declared, found.noise) == (True, words)
+    assert (found.model.kind, found.noise) == ("declared", words)

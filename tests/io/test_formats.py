@@ -57,7 +57,8 @@ def test_samples_and_headers_come_back(tmp_path, name):
     assert_allclose(read(result, **again).samples, expected, rtol=1e-7, atol=case.rounding + 1e-6)
     layout = {key: value for key, value in case.options.items() if key != "dt"}
     if format in STREAMED:
-        wavefilt.denoise_file(tmp_path / "x", tmp_path / "parts", "db4", backend="pywavelets", **layout)
+        options = {"preset": "gentle", "backend": "pywavelets", **layout}
+        wavefilt.denoise_file(tmp_path / "x", tmp_path / "parts", "db4", **options)
         assert (tmp_path / "parts").read_bytes() == result
     else:
         with pytest.raises(FormatError, match="streamed"):
@@ -180,6 +181,8 @@ UNTIMED = ("wav", "sgy", "su", "mseed")
     [("x.sac", {}), ("x.wav", {"intervals": (0.3,) * 24}), *((f"x.{t}", {"intervals": (None,) * 24}) for t in UNTIMED)],
 )
 def test_what_a_format_cannot_hold_is_an_error(tmp_path, name, changes):
+    if name.endswith("mseed"):
+        pytest.importorskip("obspy")  # without the warnings of the import
     with pytest.raises(FormatError, match="dt" if None in changes.get("intervals", ()) else None):
         replace(wavefilt.read(SHOT), **changes).write(tmp_path / name)
     assert not list(tmp_path.iterdir())

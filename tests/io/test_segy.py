@@ -37,7 +37,8 @@ def _split(data, code, endian, ns, begin=3600):
 def _streamed(source, folder, **options) -> bytes:
     """Return the file written by `denoise_file` in several batches."""
     told = []
-    options = {"backend": "pywavelets", "max_memory": "16MiB", "overwrite": True, **options}
+    fixed = {"preset": "gentle", "sigma": "level", "backend": "pywavelets", "max_memory": "16MiB", "overwrite": True}
+    options = {**fixed, **options}
     report = wavefilt.denoise_file(source, folder / "parts", progress=lambda *pair: told.append(pair), **options)
     assert len(told) > 2
     assert report.residual_energy > 0
@@ -58,7 +59,7 @@ def test_every_sample_format_and_byte_order(tmp_path, code, endian):
     assert_array_equal(recording.traces, x)
     assert recording.traces.dtype == x.dtype
     assert (recording.format, recording.interval) == ("segy", 0.004)
-    result = written(recording.denoise(preset="gentle", backend="pywavelets"), tmp_path)
+    result = written(recording.denoise(preset="gentle", sigma="level", backend="pywavelets"), tmp_path)
     after, kept, results = _split(result, 5 if code in INTEGERS else code, endian, ns, begin)
     if code in INTEGERS:
         assert struct.unpack_from(endian + "H", after, 3224) == (5,)
@@ -82,7 +83,7 @@ def test_su(tmp_path, endian, ns):
     source.write_bytes(data)
     recording = wavefilt.read(source)
     assert (recording.format, recording.interval) == ("su", 0.002)
-    result = written(recording.denoise(preset="gentle", backend="pywavelets"), tmp_path)
+    result = written(recording.denoise(preset="gentle", sigma="level", backend="pywavelets"), tmp_path)
     _, headers, stored = _split(data, 5, endian, ns, 0)
     _, kept, results = _split(result, 5, endian, ns, 0)
     assert kept == headers
@@ -98,7 +99,7 @@ def test_the_thresholds_of_a_record_that_does_not_fit(tmp_path):
     source.write_bytes(segy_file(1, count=400, ns=5000))
     options = {"rule": "universal", "scope": "record", "backend": "pywavelets"}
     result = written(wavefilt.read(source).denoise(preset="gentle", **options), tmp_path)
-    report = wavefilt.denoise_file(source, tmp_path / "parts", max_memory="46MiB", **options)
+    report = wavefilt.denoise_file(source, tmp_path / "parts", preset="gentle", max_memory="46MiB", **options)
     assert report.passes > 1.9
     assert (tmp_path / "parts").read_bytes() == result
 

@@ -94,7 +94,7 @@ def test_awkward_data_in_chunks(tmp_path, backend, kind):
     elif kind == "constant":
         x[:] = 3
     elif kind == "two values":
-        x[:, ::2], x[:, LONG // 2 :] = -1e-30, 1e30
+        x[:, ::2], x[:, LONG // 2 :: 3] = -1e-30, 1e30
     elif kind == "gliding":
         x *= np.exp2(np.linspace(-90, 90, LONG)).astype("f4")
     else:

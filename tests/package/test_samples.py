@@ -55,6 +55,11 @@ def snr(samples, clean):
     return 10 * np.log10(np.sum(signal**2) / np.sum(noise**2))
 
 
+@pytest.mark.parametrize("name", ["make_seismic.py", "denoise_gather.py", "denoise_stream.py"])
+def test_help_runs_nothing(name):
+    assert script(name, "--help").startswith("usage:")
+
+
 def test_making_the_record_again_gives_the_same_bytes(tmp_path):
     script("make_seismic.py", tmp_path)
     made = sorted(path.name for path in tmp_path.iterdir())

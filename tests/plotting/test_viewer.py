@@ -397,7 +397,7 @@ def test_any_shape_and_any_samples_can_be_viewed(shape, values):
 def test_options_are_those_given_and_a_notebook_gets_the_page():
     x = np.random.default_rng(0).standard_normal((4, 256))
     page = Page(x, "sym4", rule=[2.0, 1.0], level=2)
-    assert page.viewer.options == {"wavelet": "sym4", "rule": [2.0, 1.0], "level": 2, "two_dimensional": False}
+    assert page.viewer.options == {"wavelet": "sym4", "rule": [2.0, 1.0], "level": 2}
     page.choose(**{"Threshold rule": "sure"})
     assert page.viewer.options["rule"] == "sure"
     page.choose(**{"Threshold rule": "[2.0, 1.0]"})

@@ -18,10 +18,12 @@ import shlex
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import distributions
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.support.checkout import ROOT
 from tests.support.simulation import SIMULATED, take_turns
 
 BLOCK = re.compile(
@@ -121,9 +123,19 @@ def _execute(code: str, page: Path, namespace: dict[str, object]) -> None:
         exec(compile(code, str(page), "exec"), namespace)
     except ImportError as error:
         top = (error.name or "").partition(".")[0]
-        if "pip install" in str(error) or (top and find_spec(top) is None):
+        if _lacks(str(error)) or (top and find_spec(top) is None):
             sys.exit(SKIPPED)
         raise
+
+
+def _lacks(printed: str) -> bool:
+    """Return whether the text says to install a package, or an extra, that is not installed."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    installed = {found.name.lower() for found in distributions()}
+    wanted = []
+    for name, extra in re.findall(r'pip install "?([\w.-]+)(?:\[([\w-]+)\])?', printed):
+        wanted += extras.get(extra, [name])
+    return any(re.match(r"[\w.-]+", one)[0].lower() not in installed for one in wanted)
 
 
 def _shell(code: str, expected: str, where: str) -> None:
@@ -132,7 +144,7 @@ def _shell(code: str, expected: str, where: str) -> None:
     plain = all(re.fullmatch(r"wavefilt [^|&;<>$`\\]+", line) for line in lines)
     for command in lines if plain else [code]:
         status, printed = (_command if plain else _bash)(command)
-        if status and "pip install" in printed:
+        if status and _lacks(printed):
             sys.exit(SKIPPED)
         assert bool(status) == ("error:" in expected), f"{where}: {command} ended with {status}\n{printed}"
         assert same(expected, printed), f"{where}: {command} printed\n{printed}"

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Unpack
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
@@ -87,15 +87,30 @@ class Trial:
 
     options: dict[str, Any]
     name: str
-    gain_db: float
-    gain_error_db: float
-    tied: bool
     residual: float
     seconds: float
-    verdict: harm.Verdict
+    own: Mapping[str, Any] = field(repr=False)
+    """The options that differ from those of all methods."""
+    denoised: Array = field(repr=False)
+    errors: Floats = field(repr=False)
+    """Errors over the power of the noise, by blocks of the samples."""
+    tied: bool = False
+    verdict: harm.Verdict = "untested"
+
+    @property
+    def _risk(self) -> float:
+        """The mean error, at least its standard error, because the estimate can be 0."""
+        return max(float(self.errors.mean()), _standard_error(self.errors), 1e-12)
+
+    @property
+    def gain_db(self) -> float:
+        return -10 * math.log10(self._risk)
+
+    @property
+    def gain_error_db(self) -> float:
+        return 10 / math.log(10) * _standard_error(self.errors) / self._risk
 
 
-@dataclass(frozen=True)
 class Comparison:
     """The result of `wavefilt.compare` and `wavefilt.tune`.
 
@@ -105,29 +120,171 @@ class Comparison:
         All methods, the one with the lowest estimated error first.
     traces, of : int
         Number of traces on which the methods were compared, and number of live traces.
-    noise : str
-        Origin of the noise model with which they were ranked.
+    model : wavefilt.noise.NoiseModel
+        The noise with which they were ranked.
     noise_share : float
         The variance of that noise over that of the samples, median over traces.
-    declared : bool
-        Whether the noise was declared.
     skipped : dict
         Methods that cannot be combined with the other options, and why.
     complete : bool
         Whether all methods were tried before the time limit.
     """
 
-    trials: tuple[Trial, ...]
-    traces: int
-    of: int
-    noise: str
-    noise_share: float
-    declared: bool
-    skipped: dict[str, str]
-    complete: bool
-    container: Container = field(repr=False)
-    denoised: dict[str, Array] = field(repr=False)
-    """The result of each method, (traces, samples), by its name."""
+    def __init__(
+        self,
+        x: Any,
+        common: dict[str, Any],
+        axis: int,
+        axes: tuple[int, int] | None,
+        backend: str | Backend,
+        seed: int,
+        most: int,
+    ) -> None:
+        self.common, self.backend, self.seed = common, backend, seed
+        self.whole = traces_of(x, common.get("sigma"), axis, axes).checked()
+        # a noise window that headers declare, not the user, is left out of methods that do not support it
+        self.declared = None if "sigma" in common else self.whole.recording.declared_noise
+        self.taken = _part_of(self.whole, most)
+        self.x, rows = self.taken.traces, self.taken.rows
+        self.sigmas = [sigma for sigma in self.taken.sigmas for _ in range(len(self.x) // max(len(rows), 1))]
+        self.model = for_ranking(self.x, self.sigmas)
+        self.variance = self.model.variance * self.taken.live
+        if not self.variance.any():
+            raise ValueError("no trace has noise to compare by: their samples are equal, missing or too few")
+        rng = np.random.default_rng(seed)
+        self.probes = [self.model.draw(rng).astype(rows.dtype).reshape(rows.shape) for _ in range(PROBES)]
+        self.pilot = self._estimated_signal()
+        live = self.variance > 0
+        shares = self.variance[live] / np.maximum(np.nanvar(self.x[live], axis=1), 1e-300)
+        self.traces, self.of, self.noise_share = (
+            len(shares),
+            int(self.whole.live.sum()),
+            min(float(np.median(shares)), 1),
+        )
+        self.trials: tuple[Trial, ...] = ()
+        self.skipped: dict[str, str] = {}
+        self.complete = True
+
+    def attempt(
+        self, methods: Sequence[Mapping[str, Any]], progress: Progress, strict: bool = False, end: float = math.inf
+    ) -> bool:
+        """Try methods until the time limit, rank all, and return whether the limit was not reached.
+
+        Unless ``strict``, methods whose options cannot be combined are skipped.
+        """
+        tried = {trial.name: trial for trial in self.trials}
+        by_name = {_words(own): own for own in methods}
+        for name in progress(list(by_name)):
+            if time.monotonic() > end:
+                self.complete = False
+                break
+            try:
+                if name not in tried:
+                    tried[name] = self._try(name, by_name[name])
+            except ValueError as error:
+                if strict:
+                    raise
+                self.skipped[name] = str(error)
+        self.trials = tuple(sorted(tried.values(), key=lambda trial: float(trial.errors.mean())))
+        return self.complete
+
+    def judge(self) -> Comparison:
+        """Test the first methods, and more of them until one is not harmful. Raises ValueError if there are none."""
+        if not self.trials:
+            raise ValueError("; ".join(f"{name}: {why}" for name, why in self.skipped.items()) or "nothing to compare")
+        judged = list[Trial]()
+        for trial in self.trials:
+            behind = trial.errors - self.trials[0].errors
+            tied = bool(behind.mean() <= _standard_error(behind))
+            wanted = len(judged) < KEPT or all(before.verdict in ("harmful", "untested") for before in judged)
+            judged.append(replace(trial, tied=tied, verdict=self._verdict(trial) if wanted else "untested"))
+        self.trials = tuple(judged)
+        return self
+
+    def _try(self, name: str, own: Mapping[str, Any]) -> Trial:
+        """Denoise and estimate the error. Raises ValueError where options cannot be combined."""
+        options = {**self.common, **own}
+        y = self._denoised(options, self.taken.rows, self.taken.sigmas, "sigma" in own).reshape(self.x.shape)
+        start = time.perf_counter()
+        errors = self._errors(options, "sigma" in own)
+        seconds = (time.perf_counter() - start) / PROBES * self.whole.rows.size / self.taken.rows.size
+        x = self.x[self.variance > 0].astype(np.float64)
+        share = np.nansum((x - y[self.variance > 0]) ** 2) / np.nansum((x - np.nanmean(x, axis=1, keepdims=True)) ** 2)
+        return Trial(options, name, float(share), seconds, own, y, errors)
+
+    def candidates(self, transforms: Sequence[str], rules: Sequence[Any]) -> list[dict[str, Any]]:
+        """Return the options of every rule with every transform; for sections and all rules also "fk" and "dtcwt"."""
+        pairs = [(transform, rule) for transform in transforms for rule in rules]
+        found = [
+            {"rule": rule, **({} if transform == "dwt" else {"transform": transform})} for transform, rule in pairs
+        ]
+        if self.taken.ndim == 2 and rules == list(RULES):
+            found += [{"transform": transform} for transform in ("fk", "dtcwt") if transform not in transforms]
+        return found
+
+    def presets(self) -> list[dict[str, Any]]:
+        """Return the recipe and the preset "strong" for traces; "gentle" and "section" are among the rules."""
+        data = {**self.whole.recipe, "seismic": True}
+        return [] if self.taken.ndim == 2 else [completed({}, preset, **data) for preset in (None, "strong")]
+
+    def _estimated_signal(self) -> Array:
+        """Return the mean result of the best of `PILOTS`, by their errors if the mean of all were the signal."""
+        pilots, ndim = [], self._ndim
+        for pilot in PILOTS if ndim == 1 else [pilot for pilot in PILOTS if "transform" not in pilot]:
+            deepest = Options(**{**pilot, "level": None}, ndim=ndim).deepest(*self.taken.rows.shape[1:])
+            pilots.append({**pilot, "level": min(pilot["level"], deepest)} if "level" in pilot else pilot)
+        results = np.array([self._denoised(pilot, self.taken.rows, self.taken.sigmas) for pilot in pilots])
+        self.pilot = results.mean(axis=0)
+        order = np.argsort([self._errors(pilot).mean() for pilot in pilots])
+        return np.asarray(results[order[:AVERAGED]].mean(axis=0))
+
+    def _errors(self, options: Mapping[str, Any], own_noise: bool = False) -> Floats:
+        """Return the errors of denoising the pilot with noise, over the power of that noise, by blocks."""
+        error: Array = np.zeros(self.x.shape)
+        for probe in self.probes:
+            found = self._denoised(options, self.pilot + probe, self.taken.sigmas, own_noise)
+            error += np.square(found - self.pilot, dtype=np.float64).reshape(self.x.shape) / PROBES
+        used = self.variance > 0
+        known, error = ~np.isnan(error[used]), np.asarray(np.nan_to_num(error[used]))
+        error *= (error.shape[1] / known.sum(axis=1) / self.variance[used])[:, None]
+        parts = min(math.ceil(BLOCKS / len(error)), error.shape[1])  # may differ in length
+        blocks = [part.sum(axis=1) * parts / error.shape[1] for part in np.array_split(error, parts, axis=1)]
+        return np.concatenate(blocks)
+
+    @property
+    def _ndim(self) -> Literal[1, 2]:
+        return 1 if self.taken.ndim == 1 else 2
+
+    def _denoised(
+        self, options: Mapping[str, Any], rows: Array, sigmas: Sequence[NoiseForm], own_noise: bool = False
+    ) -> Array:
+        """Denoise rows, each with its option ``sigma`` unless the method has its own."""
+        done = np.empty_like(rows)
+        for sigma in dict.fromkeys(sigmas):
+            chosen, given = [each == sigma for each in sigmas], {} if own_noise else {"sigma": sigma}
+            if given and self.declared and isinstance(sigma, tuple):
+                given = given if supports(Options(**options, ndim=self._ndim), sigma) else {}
+            done[chosen] = run(rows[chosen], Options(**{**options, **given}, ndim=self._ndim), self.backend).samples
+        return done
+
+    def _verdict(self, trial: Trial) -> harm.Verdict:
+        """Return the verdict of the trust report on a method, for sections on the first one."""
+        taken = self.taken
+        count = taken.rows.shape[1] if taken.ndim == 2 else len(taken.rows)
+
+        def again(rows: Floats, traces: Array) -> Floats:
+            own = rows.astype(taken.rows.dtype)[None] if taken.ndim == 2 else rows.astype(taken.rows.dtype)
+            sigmas = taken.sigmas[:1] if taken.ndim == 2 else [taken.sigmas[i] for i in traces]
+            y = self._denoised(trial.options, own, sigmas, "sigma" in trial.own)
+            return np.asarray(y, np.float64).reshape(rows.shape)
+
+        return harm.verdict(harm.find(self.x[:count], trial.denoised[:count], again, self.sigmas[:count], self.seed))
+
+    @property
+    def noise(self) -> str:
+        """Origin of the noise model in words."""
+        clock = replace(self.whole.recording.clock(0), interval=self.whole.interval)
+        return self.model.words(clock, self.declared.source if self.declared else "")
 
     @property
     def best(self) -> Trial:
@@ -147,7 +304,7 @@ class Comparison:
     @property
     def python(self) -> str:
         """A line of Python that denoises with the best method."""
-        return self.container.python(self.options)
+        return self.taken.python(self.options)
 
     @property
     def tied(self) -> tuple[Trial, ...]:
@@ -191,7 +348,7 @@ class Comparison:
             notes.append(f"whether {self.best.name} is harmful depends on the noise: give a noise window")
         if self.traces < self.of:
             notes.append(f"compared on {self.traces} of {self.of} live traces")
-        if self.noise_share > MUCH and not self.declared:
+        if self.noise_share > MUCH and self.model.kind != "declared":
             notes.append("if less of the energy is noise, this order is wrong: give a noise window")
         if idle := [trial.name for trial in self.trials if trial.residual == 0]:
             notes.append(f"nothing is removed by {_some(idle)}: often too few samples or traces for a level")
@@ -202,11 +359,10 @@ class Comparison:
 
         Raises ValueError for another ending, ImportError without matplotlib, FileExistsError, OSError.
         """
-        count, delays = len(self.container.traces), set(self.container.recording.delays)
-        delay = delays.pop() if len(delays) == 1 else 0.0
-        intervals = (self.container.interval,) * count
-        before = Recording(self.container.traces, intervals, "npy", None, delays=(delay,) * count)
-        before.plot(replace(before, traces=self.denoised[self.best.name]), path=path, overwrite=overwrite)
+        delays, intervals = set(self.taken.recording.delays), (self.taken.interval,) * len(self.x)
+        more = {"delays": (*delays,) * len(self.x)} if len(delays) == 1 else {}
+        before = Recording(self.x, intervals, "npy", None, source=self.taken.name, **more)
+        before.plot(replace(before, traces=self.best.denoised), path=path, overwrite=overwrite)
 
 
 def compare(
@@ -277,16 +433,16 @@ def compare(
     check_names(options)
     registry.check_name(backend)
     given = {name: value for name, value in {"wavelet": wavelet, **options}.items() if value is not None}
-    search = _Search(x, given, axis, axes, backend, seed, MOST)
+    found = Comparison(x, given, axis, axes, backend, seed, MOST)
+    strict = methods is not None or rule is not None
     if methods is None:
-        search.strict = rule is not None
         rules = [rule] if isinstance(rule, str) or not isinstance(rule, Sequence) else rule
         transforms = [transform] if isinstance(transform, str) else transform
-        methods = search.rules(transforms, list(RULES) if rule is None else rules)
+        methods = found.candidates(transforms, list(RULES) if rule is None else rules)
         if rule is None and set(given) <= {"sigma"}:
-            methods = [*search.presets(), *methods]
-    search.attempt(methods, progress)
-    return search.result()
+            methods = [*found.presets(), *methods]
+    found.attempt(methods, progress, strict)
+    return found.judge()
 
 
 def tune(
@@ -337,192 +493,15 @@ def tune(
     if not seconds > 0:
         raise ValueError(f"`seconds` must be a positive number, not {seconds!r}")
     end = time.monotonic() + seconds
-    search = _Search(x, {} if sigma is None else {"sigma": sigma}, axis, axes, backend, seed, MOST // 4)
-    search.strict = False
-    search.attempt([*search.presets(), *search.rules(["dwt"], list(RULES))], progress)
-    search.end = end
+    found = Comparison(x, {} if sigma is None else {"sigma": sigma}, axis, axes, backend, seed, MOST // 4)
+    found.attempt([*found.presets(), *found.candidates(["dwt"], list(RULES))], progress)
     for option, values in GRID.items():
-        best = [search.tried[name].own for name in search.ranked()[:KEPT]]
+        best = [trial.own for trial in found.trials[:KEPT]]
         changed = [{**own, option: value} for own in best for value in values if value != own.get(option)]
-        if not search.attempt(changed, progress):
+        if not found.attempt(changed, progress, end=end):
             break
-    search.skipped.clear()
-    return search.result()
-
-
-class _Tried(NamedTuple):
-    """A method that was tried: its own options and all, its result, and its errors over the noise by blocks."""
-
-    own: Mapping[str, Any]
-    options: dict[str, Any]
-    denoised: Array
-    errors: Floats
-    seconds: float
-
-
-class _Search:
-    """Methods that are tried on the same samples, one after the other, with common options."""
-
-    def __init__(
-        self,
-        x: Any,
-        common: dict[str, Any],
-        axis: int,
-        axes: tuple[int, int] | None,
-        backend: str | Backend,
-        seed: int,
-        most: int,
-    ) -> None:
-        self.common, self.backend, self.seed = common, backend, seed
-        self.whole = traces_of(x, common.get("sigma"), axis, axes).checked()
-        # a noise window that headers declare, not the user, is left out of methods that do not support it
-        self.declared = None if "sigma" in common else self.whole.recording.declared_noise
-        self.taken = _part_of(self.whole, most)
-        self.x, rows = self.taken.traces, self.taken.rows
-        self.sigmas = [sigma for sigma in self.taken.sigmas for _ in range(len(self.x) // max(len(rows), 1))]
-        self.model = for_ranking(self.x, self.sigmas)
-        self.variance = self.model.variance * self.taken.live
-        if not self.variance.any():
-            raise ValueError("no trace has noise to compare by: their samples are equal, missing or too few")
-        rng = np.random.default_rng(seed)
-        self.probes = [self.model.draw(rng).astype(rows.dtype).reshape(rows.shape) for _ in range(PROBES)]
-        self.pilot = self._estimated_signal()
-        self.tried: dict[str, _Tried] = {}
-        self.skipped: dict[str, str] = {}
-        self.strict, self.end, self.complete = True, math.inf, True
-
-    def rules(self, transforms: Sequence[str], rules: Sequence[Any]) -> list[dict[str, Any]]:
-        """Return the options of every rule with every transform; for sections and all rules also "fk" and "dtcwt"."""
-        pairs = [(transform, rule) for transform in transforms for rule in rules]
-        found = [
-            {"rule": rule, **({} if transform == "dwt" else {"transform": transform})} for transform, rule in pairs
-        ]
-        if self.taken.ndim == 2 and rules == list(RULES):
-            found += [{"transform": transform} for transform in ("fk", "dtcwt") if transform not in transforms]
-        return found
-
-    def presets(self) -> list[dict[str, Any]]:
-        """Return the recipe and the preset "strong" for traces; "gentle" and "section" are among the rules."""
-        data = {**self.whole.recipe, "seismic": True}
-        return [] if self.taken.ndim == 2 else [completed({}, preset, **data) for preset in (None, "strong")]
-
-    def attempt(self, methods: Sequence[Mapping[str, Any]], progress: Progress) -> bool:
-        """Try methods until the time limit, and return whether all were tried.
-
-        Unless the search is ``strict``, methods whose options cannot be combined are skipped.
-        """
-        by_name = {_words(own): own for own in methods}
-        for name in progress(list(by_name)):
-            if time.monotonic() > self.end:
-                self.complete = False
-                break
-            try:
-                if name not in self.tried:
-                    self.tried[name] = self._try(by_name[name])
-            except ValueError as error:
-                if self.strict:
-                    raise
-                self.skipped[name] = str(error)
-        return self.complete
-
-    def _estimated_signal(self) -> Array:
-        """Return the mean result of the best of `PILOTS`, by their errors if the mean of all were the signal."""
-        pilots, ndim = [], self._ndim
-        for pilot in PILOTS if ndim == 1 else [pilot for pilot in PILOTS if "transform" not in pilot]:
-            deepest = Options(**{**pilot, "level": None}, ndim=ndim).deepest(*self.taken.rows.shape[1:])
-            pilots.append({**pilot, "level": min(pilot["level"], deepest)} if "level" in pilot else pilot)
-        results = np.array([self._denoised(pilot, self.taken.rows, self.taken.sigmas) for pilot in pilots])
-        self.pilot = results.mean(axis=0)
-        order = np.argsort([self._errors(pilot).mean() for pilot in pilots])
-        return np.asarray(results[order[:AVERAGED]].mean(axis=0))
-
-    def _try(self, own: Mapping[str, Any]) -> _Tried:
-        """Denoise and estimate the error. Raises ValueError where options cannot be combined."""
-        options = {**self.common, **own}
-        y = self._denoised(options, self.taken.rows, self.taken.sigmas, "sigma" in own)
-        start = time.perf_counter()
-        errors = self._errors(options, "sigma" in own)
-        return _Tried(own, options, y.reshape(self.x.shape), errors, (time.perf_counter() - start) / PROBES)
-
-    def _errors(self, options: Mapping[str, Any], own_noise: bool = False) -> Floats:
-        """Return the errors of denoising the pilot with noise, over the power of that noise, by blocks."""
-        error = np.zeros(self.x.shape)
-        for probe in self.probes:
-            found = self._denoised(options, self.pilot + probe, self.taken.sigmas, own_noise)
-            error += np.square(found - self.pilot, dtype=np.float64).reshape(self.x.shape) / PROBES
-        used = self.variance > 0
-        known, error = ~np.isnan(error[used]), np.nan_to_num(error[used])
-        error *= (error.shape[1] / known.sum(axis=1) / self.variance[used])[:, None]
-        parts = min(math.ceil(BLOCKS / len(error)), error.shape[1])  # may differ in length
-        blocks = [part.sum(axis=1) * parts / error.shape[1] for part in np.array_split(error, parts, axis=1)]
-        return np.concatenate(blocks)
-
-    @property
-    def _ndim(self) -> Literal[1, 2]:
-        return 1 if self.taken.ndim == 1 else 2
-
-    def _denoised(
-        self, options: Mapping[str, Any], rows: Array, sigmas: Sequence[NoiseForm], own_noise: bool = False
-    ) -> Array:
-        """Denoise rows, each with its option ``sigma`` unless the method has its own."""
-        done = np.empty_like(rows)
-        for sigma in dict.fromkeys(sigmas):
-            chosen, given = [each == sigma for each in sigmas], {} if own_noise else {"sigma": sigma}
-            if given and self.declared and isinstance(sigma, tuple):
-                given = given if supports(Options(**options, ndim=self._ndim), sigma) else {}
-            done[chosen] = run(rows[chosen], Options(**{**options, **given}, ndim=self._ndim), self.backend).samples
-        return done
-
-    def _verdict(self, tried: _Tried) -> harm.Verdict:
-        """Return the verdict of the trust report on a method, for sections on the first one."""
-        taken = self.taken
-        count = taken.rows.shape[1] if taken.ndim == 2 else len(taken.rows)
-
-        def again(rows: Floats, traces: Array) -> Floats:
-            own = rows.astype(taken.rows.dtype)[None] if taken.ndim == 2 else rows.astype(taken.rows.dtype)
-            sigmas = taken.sigmas[:1] if taken.ndim == 2 else [taken.sigmas[i] for i in traces]
-            y = self._denoised(tried.options, own, sigmas, "sigma" in tried.own)
-            return np.asarray(y, np.float64).reshape(rows.shape)
-
-        return harm.verdict(harm.find(self.x[:count], tried.denoised[:count], again, self.sigmas[:count], self.seed))
-
-    def ranked(self) -> list[str]:
-        """Return the names of all methods, the best first. Raises ValueError if there are none."""
-        if not self.tried:
-            raise ValueError("; ".join(f"{name}: {why}" for name, why in self.skipped.items()) or "nothing to compare")
-        return sorted(self.tried, key=lambda name: float(self.tried[name].errors.mean()))
-
-    def result(self) -> Comparison:
-        """Return the comparison of all methods. Raises ValueError if there are none."""
-        tried, verdicts, trials = {name: self.tried[name] for name in self.ranked()}, list[harm.Verdict](), []
-        best, factor = next(iter(tried.values())).errors, self.whole.rows.size / self.taken.rows.size
-        centred = self.x - np.nanmean(np.where(self.taken.live[:, None], self.x, 0), axis=1, keepdims=True)
-        energy = np.nansum(np.square(centred, dtype=np.float64))
-        for name, one in tried.items():
-            if len(verdicts) < KEPT or all(verdict == "harmful" for verdict in verdicts):
-                verdicts.append(self._verdict(one))
-            verdict = verdicts[len(trials)] if len(trials) < len(verdicts) else "untested"
-            behind, error = one.errors - best, _standard_error(one.errors)
-            risk = max(float(one.errors.mean()), error, 1e-12)
-            gain = -10 * math.log10(risk), 10 / math.log(10) * error / risk
-            tied = bool(behind.mean() <= _standard_error(behind))
-            share = float(np.nansum(np.square(self.x - one.denoised, dtype=np.float64)) / energy)
-            trials.append(Trial(one.options, name, *gain, tied, share, factor * one.seconds, verdict))
-        live = np.flatnonzero(self.variance)
-        ratios = np.nanvar(self.x[live], axis=1) / self.variance[live]
-        clock = replace(self.whole.recording.clock(0), interval=self.whole.interval)
-        return Comparison(
-            tuple(trials),
-            traces=len(live),
-            of=int(self.whole.live.sum()),
-            noise=self.model.words(clock, self.declared.source if self.declared else ""),
-            noise_share=min(float(np.median(1 / np.maximum(ratios, 1e-300))), 1.0),
-            declared=self.model.kind == "declared",
-            skipped=self.skipped,
-            complete=self.complete,
-            container=self.taken,
-            denoised={name: one.denoised for name, one in tried.items()},
-        )
+    found.skipped.clear()
+    return found.judge()
 
 
 def _standard_error(values: Floats) -> float:

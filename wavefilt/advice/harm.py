@@ -7,8 +7,8 @@ residual is also compared with that of simulated noise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
@@ -33,11 +33,10 @@ windows, divided by the number of windows, that makes a result harmful."""
 DOUBT = 0.15, 0.3
 """Relative uncertainty of the noise power, within which the sign of the growth of the error is in doubt: usually, and
 for noise that is not declared with signal in the residual."""
+UNLIKE = 3.0, 0.1
+"""Differences of the gain in dB, and of the growth of the error over the noise, that leave a verdict open."""
 SIMULATED, TRACES, REPEATS = 1 << 16, 64, 32
 """Samples of simulated noise, its traces at most, and how often at most it is simulated."""
-WEAKER, MOST, FEWEST, UNSTEADY, CHANGES = (0.05, 0.35), 3.0, 20, 0.7, 128
-"""In `_unsteadiness`: quantiles of the windows, the largest power over the noise that counts, the fewest windows of a
-trace, the largest result; and the samples over which the power of simulated noise changes."""
 TAIL = 0.1
 """Share of the largest simulated values that is continued by an exponential law."""
 
@@ -141,9 +140,8 @@ def find(
         ratio, change = cells.statistics(noise)
         if x.shape[1] < SHORTEST:
             ratio, change = (np.full_like(values, np.nan) for values in (ratio, change))
-        null = np.empty(0)
-        if np.isfinite(ratio).any():
-            null = _of_noise(_simulations(x, model, seed, _unsteadiness(cells, noise, cell)), model, residual_of, cell)
+        tested = np.isfinite(ratio).any()
+        null = _ratios_of_noise(x, model, residual_of, cell, seed) if tested else np.empty(0)
         share = widths(noise.shape[1])
         weight = cells.weight / max(float(np.sum(cells.weight.sum(axis=1) * (noise @ share))), 1e-300)
         removed = float(np.sum(weight * (cells.residual @ share)))
@@ -153,11 +151,20 @@ def find(
 
 
 def verdict(effects: Sequence[Effect]) -> Verdict:
-    """Return the verdict on a result: all noise models have to agree."""
+    """Return the verdict on a result: all noise models have to agree.
+
+    A result is not harmless either if the gains by a window found and by the highest octaves are `UNLIKE`: the window
+    may contain a weaker part of a sustained signal.
+    """
     if not any(effect.tested for effect in effects):
         return "untested"
     harmful = {effect.harmful for effect in effects}
-    if len(harmful) > 1 or harmful == {None}:
+    two = [effect for effect in effects if effect.model.kind in ("found", "extrapolated")]
+    unlike = len(two) == 2 and all(
+        abs(one - other) > most
+        for one, other, most in zip(*((each.gain_db, each.total) for each in two), UNLIKE, strict=True)
+    )
+    if len(harmful) > 1 or harmful == {None} or (unlike and harmful == {False}):
         return "undecided"
     return "harmful" if harmful == {True} else "harmless"
 
@@ -221,48 +228,21 @@ def _pairs(values: Floats) -> Floats:
 # ---- simulated noise
 
 
-def _unsteadiness(cells: Cells, noise: Floats, length: int) -> float:
-    """Return the standard deviation of the logarithm of the noise power between windows, beyond that of steady noise.
+def _ratios_of_noise(noisy: Floats, model: NoiseModel, residual_of: Denoise, cell: int, seed: int) -> Floats:
+    """Return the first one of `Cells.statistics` for Gaussian noise like that of live traces, with their gaps.
 
-    It is estimated from the weaker windows, because signals are in the stronger ones; the median over the traces.
+    Its power is estimated anew, as that of the record was.
     """
-    from scipy.special import ndtri
-
-    power = replace(cells, residual=np.minimum(cells.power, MOST * noise[:, None])).statistics(noise)[0]
-    enough = power[np.isfinite(power).sum(axis=1) >= FEWEST]
-    if not enough.size:
-        return 0.0
-    low, high = np.nanquantile(np.log(np.maximum(enough, 1e-300)), WEAKER, axis=1)
-    spread = float(np.median(high - low)) / float(np.diff(ndtri(WEAKER))[0])
-    return float(np.sqrt(np.clip(spread**2 - 1 / length, 0, UNSTEADY**2)))  # 1/length: χ² over the window's samples
-
-
-def _simulations(noisy: Floats, model: NoiseModel, seed: int, unsteadiness: float) -> Iterator[tuple[Floats, Array]]:
-    """Yield Gaussian noise like that of live traces, with their gaps, and their numbers; its strength varies."""
     live = np.flatnonzero(model.variance > 0)
     first = max(0, (len(live) - TRACES) // 2)
     rows = live[first : first + TRACES]
-    rng, samples, gaps = np.random.default_rng(seed), noisy.shape[1], np.isnan(noisy[rows])
+    rng, gaps = np.random.default_rng(seed), np.isnan(noisy[rows])
+    draws, residuals, noise = [], [], []
     for _ in range(int(np.clip(SIMULATED // gaps.size, 1, REPEATS))):
-        x = model.draw(rng, rows)
-        if unsteadiness:
-            at, part = np.divmod(np.arange(samples) / CHANGES, 1)
-            knots = rng.standard_normal((len(rows), int(at[-1]) + 2))
-            between = knots[:, at.astype(int)] * (1 - part) + knots[:, at.astype(int) + 1] * part
-            x *= np.exp(unsteadiness / 2 * between / np.hypot(part, 1 - part))
-        yield np.where(gaps, np.nan, x), rows
-
-
-def _of_noise(
-    simulations: Iterator[tuple[Floats, Array]], model: NoiseModel, residual_of: Denoise, cell: int
-) -> Floats:
-    """Return the first one of `Cells.statistics` for simulated noise, whose power is estimated anew."""
-    noisy, residuals, noise = [], [], []
-    for x, rows in simulations:
-        noisy.append(x)
-        residuals.append(residual_of(x, rows))
-        noise.append(model.again(x, rows).octaves)
-    return Cells.of(np.concatenate(noisy), np.concatenate(residuals), cell).statistics(np.concatenate(noise))[0]
+        draws.append(np.where(gaps, np.nan, model.draw(rng, rows)))
+        residuals.append(residual_of(draws[-1], rows))
+        noise.append(model.again(draws[-1], rows).octaves)
+    return Cells.of(np.concatenate(draws), np.concatenate(residuals), cell).statistics(np.concatenate(noise))[0]
 
 
 # ---- significance

@@ -361,7 +361,7 @@ def coherence(rows: Floats) -> Floats:
         cut = np.roll(values, shift, axis=1)[:, : count * LATERAL].reshape(len(values), count, LATERAL)
         cut = cut - cut.mean(axis=2, keepdims=True)
         norm = np.sqrt(np.einsum("ijk,ijk->ij", cut, cut))[..., None]
-        return np.divide(cut, norm, out=np.full_like(cut, np.nan), where=norm > 0)
+        return np.asarray(np.divide(cut, norm, out=np.full_like(cut, np.nan), where=norm > 0))
 
     first, best = windows(rows[:-1], 0), np.full((max(len(rows) - 1, 0), count), -np.inf)
     for lag in range(-LAG, LAG + 1):
@@ -383,7 +383,8 @@ def break_shifts(noisy: Floats, denoised: Floats, noise: Floats) -> Floats:
     def ratio(x: Floats, floor: float) -> Floats:
         total = np.concatenate([[0.0], np.cumsum((x - x.mean()) ** 2)])
         at = np.arange(long, samples - short + 1)
-        return ((total[at + short] - total[at]) / short + floor) / ((total[at] - total[at - long]) / long + floor)
+        after, before = (total[at + short] - total[at]) / short, (total[at] - total[at - long]) / long
+        return np.asarray((after + floor) / (before + floor))
 
     for trace in np.flatnonzero((noise > 0) & np.isfinite(noisy).all(axis=1)).tolist():
         before, after = (ratio(rows[trace], FLOOR * noise[trace]) for rows in (noisy, denoised))
@@ -395,16 +396,20 @@ def break_shifts(noisy: Floats, denoised: Floats, noise: Floats) -> Floats:
     return shifts
 
 
+def options_of(options: Options) -> dict[str, Any]:
+    """Return the options of `Recording.denoise`, and of the command."""
+    given = {each.name: getattr(options, each.name) for each in fields(Options) if each.init}
+    section = given.pop("ndim") == 2
+    return given | {"rule": options.rule.option, "transform": options.transform.word, "two_dimensional": section}
+
+
 def call_in_python(source: str, options: Options, recipe: dict[str, Any], declared: bool, used: bool) -> str:
     """Return a line of Python that denoises a file, with its `Recording.recipe`, with these options.
 
     ``declared`` and ``used`` are whether headers declare the noise, and whether that was used.
     """
-    given = {each.name: getattr(options, each.name) for each in fields(Options) if each.init}
-    section = given.pop("ndim") == 2
-    given |= {"rule": options.rule.option, "transform": options.transform.word, "two_dimensional": section}
-    given |= {"sigma": None} if used else {}
-    return f"wavefilt.read({source!r}).denoise({to_call(to_give(given, **recipe), declared)})"
+    given = to_give(options_of(options) | ({"sigma": None} if used else {}), **recipe)
+    return f"wavefilt.read({source!r}).denoise({to_call(given, declared)})"
 
 
 def report(

@@ -63,14 +63,14 @@ def denoise(
 
     ``options`` are the ones of `wavefilt.denoise` except ``return_residual``; the backend is given by name. Chunks may
     be NumPy or CuPy arrays. If chunks hold whole traces and each trace has its own thresholds, all options are possible
-    and gaps (NaN) are left out.
+    and gaps (NaN) and runs of equal samples are left out.
 
     If traces are divided (several chunks along ``axis``) or all traces share thresholds (``scope="record"``), there are
     several passes over the chunks. Rules must then be mergeable ("universal", "minimax", "bayes", "js", "bivariate" and
     numbers), ``sigma`` no tuple (a noise window, or noise that changes), ``transform`` "dwt", "modwt" or "dtcwt"
     without spins, and all samples finite. Divided traces can have neither the rule "js", nor ``detrend``, nor a mode
     that joins the ends of a trace. Noise and thresholds are computed from the whole traces or record: medians exactly,
-    mean squares to rounding. Dead traces of a record are left out.
+    mean squares to rounding. Dead traces of a record are left out, and runs of equal samples are not.
 
     Sections must have both ``axes`` in one chunk, and ``scope="trace"`` unless the array is one chunk.
 
@@ -200,7 +200,9 @@ class _BlockJob(Job):
         shrinkage = Shrinkage(self.options.function(self.samples), thresholds, sigma)
         if not (rows.write(chunk, rows.decompose(chunk, self), shrinkage, self) and np.isfinite(rows.out).all()):
             raise ValueError(f"samples overflow {x.dtype} in the transform; scale them down first")
-        unchanged = ~thresholds.any(axis=0) if dead is None else dead | ~thresholds.any(axis=0)
+        unchanged = np.asarray(~thresholds.any(axis=0))
+        if dead is not None:
+            unchanged |= dead
         one_end = (part.first == 0) != (part.last == self.samples)
         if self.extends_constants or not one_end:  # details of equal samples are rounding errors
             unchanged |= arrays.constant(x)

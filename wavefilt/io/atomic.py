@@ -41,7 +41,11 @@ def write_atomically(path: Path, data: bytes, *, overwrite: bool = False) -> Non
     """
     check_destination(path, overwrite=overwrite)
     if path.exists() and not path.is_file():
-        path.write_bytes(data)
+        try:
+            path.write_bytes(data)
+        except OSError as error:
+            error.filename = str(path)
+            raise
         return
     with replacing(path, overwrite=overwrite) as file:
         file.write(data)

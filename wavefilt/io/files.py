@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import BinaryIO
 
@@ -146,7 +147,8 @@ def _format_of_obspy(probe: Probe) -> Format:
         return FORMATS.get(name) or ObspyFormat(name)
     marked = (format for format in FORMATS.values() if format.name not in ("raw", "obspy") and not format.folder)
     tried = ", ".join(format.name for format in marked)
-    raise FormatError(f"unknown format (tried {tried} and, if it is installed, ObsPy: {MISSING}). {AS_RAW}")
+    more = "and ObsPy" if find_spec("obspy") else f"but not ObsPy, which is not installed: {MISSING}"
+    raise FormatError(f"unknown format (tried {tried} {more}). {AS_RAW}")
 
 
 def open_source(path: str | os.PathLike[str], layout: Layout, format: str | None = None) -> Source:

@@ -74,7 +74,7 @@ class ObspyFormat(Format):
     def write(self, contents: Contents) -> bytes:
         """Return ObsPy's stream with new samples, in the format it was read from."""
         origin: Origin = contents.origin
-        stream = origin.stream.copy()
+        stream = origin.stream.copy()  # type: ignore[union-attr]
         for trace, samples in zip(stream, contents.traces, strict=True):
             integers = _integers(trace, origin.format)
             dtype = WRITTEN_AS.get(origin.format)

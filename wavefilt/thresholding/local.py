@@ -234,10 +234,13 @@ def _over_frequencies(x: Array) -> Array:
 
 
 def relative_energy(band: Array, limit: Floats) -> Floats:
-    """Return |W|²/limit² of a band (rows, ...); 0 where the limit of the row is 0."""
+    """Return |W|²/limit² of a band (rows, ...); 0 where the limit of the row is 0.
+
+    1/limit is at most the largest number of the band's dtype, as in kernels: float32 below 3e-39 is taken for noise.
+    """
     scale = np.divide(1, limit, out=np.zeros_like(limit), where=limit > 0).reshape(-1, *[1] * (band.ndim - 1))
     with np.errstate(over="ignore"):
-        return np.square(np.abs(band).astype(np.float64) * np.minimum(scale, np.finfo(np.float64).max))
+        return np.square(np.abs(band).astype(np.float64) * np.minimum(scale, np.finfo(band.real.dtype).max))
 
 
 def mean(power: Floats, grid: Grid, ratio: float = NEXT) -> Floats:

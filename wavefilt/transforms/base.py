@@ -18,7 +18,7 @@ from wavefilt.thresholding import rules
 from wavefilt.vocabulary import MODES
 from wavefilt.vocabulary import Rule as RuleName
 from wavefilt.wavelets.dual_tree import magnitude_quantile
-from wavefilt.wavelets.filters import WaveletLike, as_wavelet, gain, max_level
+from wavefilt.wavelets.filters import WaveletLike, as_reconstructing, gain, max_level
 
 if TYPE_CHECKING:
     from wavefilt.options import Options
@@ -118,7 +118,7 @@ class Transform(ABC):
 
         Raises ValueError for an unknown name, TypeError for anything that has no filters.
         """
-        return as_wavelet(wavelet)
+        return as_reconstructing(wavelet)
 
     def deepest(self, shape: Shape, filters: Any) -> int:
         """Return the maximum number of levels of a trace or section of this shape."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import difflib
 import math
+import warnings
 from functools import lru_cache
 from typing import Protocol, TypeAlias, runtime_checkable
 
+import numpy as np
 import pywt
 
 from wavefilt.errors import OptionError
@@ -70,6 +72,28 @@ def _named(name: str) -> pywt.Wavelet:
         raise OptionError(
             f"unknown wavelet {name!r}: {len(names())} discrete wavelets are known{hint} (`wavefilt wavelets`)"
         ) from error
+
+
+LARGEST_ERROR = 1e-6
+"""Error of reconstruction, as a share of the samples, from which a warning is given; custom taps may be rounded."""
+
+
+def as_reconstructing(wavelet: WaveletLike) -> pywt.Wavelet:
+    """Return what `as_wavelet` does; warn once about filters that do not reconstruct samples, such as "dmey"."""
+    found = as_wavelet(wavelet)
+    _check_reconstruction(found)
+    return found
+
+
+@lru_cache(maxsize=64)
+def _check_reconstruction(wavelet: pywt.Wavelet) -> None:
+    low, high = (np.convolve(*taps) for taps in zip(wavelet.filter_bank[:2], wavelet.filter_bank[2:], strict=True))
+    product = low + high
+    product[wavelet.dec_len - 1] -= 2
+    error = np.abs(product).max() / 2
+    if error > LARGEST_ERROR:
+        text = f"the filters of {wavelet.name} do not reconstruct the samples exactly"
+        warnings.warn(f"{text}: every level changes them by up to {error:.1g} of their size", stacklevel=3)
 
 
 @lru_cache(maxsize=64)

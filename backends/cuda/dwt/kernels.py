@@ -129,19 +129,21 @@ def layout(padding: bool) -> Layout:
     return Layout(padding)
 
 
-def analysis(f: Filter, taps: tuple[tuple[float, ...], ...], padding: bool) -> DeviceFunction:
+@cache
+def analysis(f: Filter, lo: tuple[float, ...], hi: tuple[float, ...], padding: bool) -> DeviceFunction:
     """Device function ``(buffer, v, even, odd)``: four consecutive coefficients of two filters, from quad 2v on."""
     delta = up4(f.lead) - f.lead  # windows begin here, so that tiles can begin at multiples of four samples
     window = layout(padding).window
     apply = filters(
-        [[(h[::-1][k], *window(delta + k + 2 * i)) for k in range(f.taps)] for h in taps for i in range(4)], 4
+        [[(h[::-1][k], *window(delta + k + 2 * i)) for k in range(f.taps)] for h in (lo, hi) for i in range(4)], 4
     )
     if padding:
         return device(lambda buffer, v, even, odd: apply(buffer, (even + 4 * v, odd + 4 * v)))
     return device(lambda buffer, v, even, odd: apply(buffer, (even + 8 * v,)))
 
 
-def synthesis(f: Filter, taps: tuple[tuple[float, ...], ...], padding: bool) -> DeviceFunction:
+@cache
+def synthesis(f: Filter, lo: tuple[float, ...], hi: tuple[float, ...], padding: bool) -> DeviceFunction:
     """Device function ``(buffer, v, even, odd, details)``: `PAIRS` pairs of samples, from quad v of both bands on.
 
     y[2p + s] = sum over j of rec[2j + parity] c[p + top - j]; the approximation is laid out by `Layout`, the details
@@ -153,7 +155,7 @@ def synthesis(f: Filter, taps: tuple[tuple[float, ...], ...], padding: bool) -> 
             parity, first = (f.lead + s) % 2, up4(f.low) + pair + top
             terms = list[Term]()
             for j in reversed(range(f.taps // 2)):
-                low, high = (h[2 * j + parity] for h in taps)
+                low, high = (h[2 * j + parity] for h in (lo, hi))
                 terms += [(low, *window(first - j)), (high, last, first - j)]
             outputs.append(terms)
     apply = filters(outputs, PAIRS)
@@ -179,16 +181,6 @@ def putting(padding: bool) -> DeviceFunction:
 
         return put
     return device(lambda buffer, v, even, odd, values: store(buffer, even + 8 * v, values))
-
-
-@cache
-def _analysis(of: FusedLevels) -> DeviceFunction:  # taps that differ in their numbers alone are equal
-    return analysis(of.filter, of.numbered, of.build.padding)
-
-
-@cache
-def _synthesis(of: FusedLevels) -> DeviceFunction:
-    return synthesis(of.filter, of.numbered, of.build.padding)
 
 
 @dataclass(frozen=True)
@@ -267,7 +259,7 @@ def _analysing(c: _Forward, level: int) -> DeviceFunction:
     first_group, last_group = start >> 2, (start + size) >> 2
     even, odd, next_even, next_odd = c.places(level)
     begins = (c.cut.left << coarser) - size - start
-    analyse, quad = _analysis(c.of), c.layout.quad
+    analyse, quad = analysis(c.of.filter, c.of.lo, c.of.hi, c.of.build.padding), c.layout.quad
 
     @device
     def four(buffer, bands, target, coarse, v):
@@ -342,7 +334,7 @@ def _analysing_both_ends(c: _Forward) -> DeviceFunction:
     levels, tile, threads, periodized = c.of.levels, c.of.tile, c.of.build.threads, c.of.periodized
     left, seam, margin, lead4, taps = c.cut.left, c.cut.seam, c.cut.margin, up4(c.of.filter.lead), c.of.filter.taps
     places, spot = c.places(1), c.layout.spot
-    load, analyse = _loading_both_ends(c), _analysis(c.of)
+    load, analyse = _loading_both_ends(c), analysis(c.of.filter, c.of.lo, c.of.hi, c.of.build.padding)
     extend = extending(c.of.filter, c.of.build.dtype, threads, c.of.build.padding)
 
     @device
@@ -400,7 +392,7 @@ def forward(of: FusedLevels, centred: bool = False) -> Kernel:
     load, both_ends = _loading(c), _analysing_both_ends(c)
     interior = in_turn(*(_analysing(c, level) for level in range(1, of.levels + 1)))
 
-    @kernel(of.build, of.structure, centred, taps=sum(of.numbered, ()))
+    @kernel(of.build, of, centred)
     def forward_kernel(samples, bands, extent, table, means):
         buffer = cuda.shared.array(shared, number)
         index = cuda.blockIdx.x
@@ -525,7 +517,7 @@ def _shrinking_both_ends(c: _Inverse) -> DeviceFunction:
 def _synthesising_both_ends(c: _Inverse) -> DeviceFunction:
     """Device function: ``count`` samples of a level of a boundary block, into shared memory or (finest) into rows."""
     threads, left, margin = c.of.build.threads, c.cut.left << c.of.levels, c.cut.left + c.cut.margin << c.of.levels
-    synthesise, put = _synthesis(c.of), putting(c.of.build.padding)
+    synthesise, put = synthesis(c.of.filter, c.of.lo, c.of.hi, c.of.build.padding), putting(c.of.build.padding)
 
     @device
     def compute(buffer, place, halo, source, output, count, finer, rows, start, below, tiles, gap, flags):
@@ -646,7 +638,7 @@ def _synthesising(c: _Inverse, level: int) -> DeviceFunction:
     next_even, next_odd = c.halves(level - 1)
     groups = -(-((c.of.tile >> (level - 1)) + c.halo) // (2 * PAIRS))
     rounds, rest = groups // threads, groups % threads
-    synthesise, put = _synthesis(c.of), putting(c.of.build.padding)
+    synthesise, put = synthesis(c.of.filter, c.of.lo, c.of.hi, c.of.build.padding), putting(c.of.build.padding)
 
     @device
     def group(buffer, v):
@@ -669,7 +661,7 @@ def _finest(c: _Inverse) -> DeviceFunction:
     threads, (even, odd), first = c.of.build.threads, c.halves(1), c.before // 4
     groups = c.of.tile // (2 * PAIRS)
     rounds, rest = groups // threads, groups % threads
-    synthesise = _synthesis(c.of)
+    synthesise = synthesis(c.of.filter, c.of.lo, c.of.hi, c.of.build.padding)
 
     @device
     def group(buffer, y, at, aligned, below, flags, v):
@@ -710,9 +702,8 @@ def inverse(of: FusedLevels, function: str, centred: bool = False) -> Kernel:
     )
     inner = in_turn(*(_synthesising(c, level) for level in range(levels, 1, -1)))
     finest, both_ends, copy = _finest(c), _both_ends(c), copying(threads)
-    taps, limit = sum(of.numbered, ()), registers(of, function)
 
-    @kernel(of.build, of.structure, function, centred, taps=taps, registers=limit)
+    @kernel(of.build, of, function, centred, registers=registers(of, function))
     def inverse_kernel(bands, thresholds, samples, extent, unchanged, means, flags):
         buffer = cuda.shared.array(shared, number)
         index = cuda.blockIdx.x

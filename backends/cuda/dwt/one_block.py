@@ -12,17 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
+from wavefilt.backends.cuda.equal_runs import least_of, run_beside
 from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.plan import Shape
 from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import Build, DeviceArray, DeviceFunction, Kernel, Stream
-from wavefilt.backends.cuda.runtime.taps import Tap, numbered
 from wavefilt.backends.cuda.runtime.target import cuda, device, shared_memory
 from wavefilt.backends.cuda.runtime.wide import load4, store, value_of
 from wavefilt.backends.cuda.statistics.block_search import BINS, LISTED_IN_BLOCK, WORKSPACE, few, middles
@@ -67,11 +67,6 @@ class RowFilters:
     @property
     def padding(self) -> bool:
         return self.build.padding
-
-    @cached_property
-    def numbered(self) -> tuple[tuple[Tap, ...], ...]:
-        """All four with their taps numbered."""
-        return numbered(self.lo, self.hi, self.rec_lo, self.rec_hi)
 
 
 class Tables(NamedTuple):
@@ -118,72 +113,68 @@ def _loading(of: RowFilters) -> DeviceFunction:
     return load
 
 
+def _in_place(of: RowFilters, compute: DeviceFunction, write: DeviceFunction, first: int = 0) -> DeviceFunction:
+    """Device function: eight results of each of some groups in the place of what they are computed from.
+
+    Each thread keeps its results until all threads have read.
+    """
+    if first == ROUNDS:
+        return device(lambda buffer, source, target, groups: cuda.syncthreads())
+    others, begin, blank = _in_place(of, compute, write, first + 1), first * of.build.threads, (np.float32(0),) * 8
+
+    @device
+    def step(buffer, source, target, groups):
+        if groups <= begin:  # of no thread
+            cuda.syncthreads()
+            return
+        v, values = cuda.threadIdx.x + begin, blank
+        if v < groups:
+            values = compute(buffer, v, source)
+        others(buffer, source, target, groups)
+        if v < groups:
+            write(buffer, v, target, values)
+
+    return step
+
+
 @cache
 def _analysing(of: RowFilters) -> DeviceFunction:
-    """Device function: one level, its details to ``target`` and its approximation to where its input was.
+    """Device function: one level, its details to their place and its approximation to where its input was.
 
     The input begins behind the elements that extend it, the approximation of the ``coarsest`` level does not.
     """
-    analyse, threads = analysis(of.filter, of.numbered[:2], of.padding), of.build.threads
-    quad, before, number = layout(of.padding).quad, up4(of.filter.lead) // 4, np.dtype(of.build.dtype).type
+    analyse, quad, before = (
+        analysis(of.filter, of.lo, of.hi, of.padding),
+        layout(of.padding).quad,
+        up4(of.filter.lead) // 4,
+    )
 
-    def rounds(first: int) -> DeviceFunction:
-        if first == ROUNDS:
-            return device(lambda buffer, odd, next_odd, target, groups, coarsest: cuda.syncthreads())
-        others = rounds(first + 1)
+    @device
+    def write(buffer, v, target, values):
+        next_odd, details, coarsest = target
+        store(buffer, details + 4 * v, values[4:])
+        store(buffer, quad(v if coarsest else v + before, 0, next_odd), values[:4])
 
-        @device
-        def step(buffer, odd, next_odd, target, groups, coarsest):
-            if groups <= first * threads:  # of no thread
-                cuda.syncthreads()
-                return
-            v = cuda.threadIdx.x + first * threads
-            s0 = s1 = s2 = s3 = d0 = d1 = d2 = d3 = number(0)
-            if v < groups:
-                s0, s1, s2, s3, d0, d1, d2, d3 = analyse(buffer, v, 0, odd)
-            others(buffer, odd, next_odd, target, groups, coarsest)
-            if v < groups:
-                store(buffer, target + 4 * v, (d0, d1, d2, d3))
-                store(buffer, quad(v if coarsest else v + before, 0, next_odd), (s0, s1, s2, s3))
-
-        return step
-
-    return rounds(0)
+    return _in_place(of, device(lambda buffer, v, odd: analyse(buffer, v, 0, odd)), write)
 
 
 @cache
 def _synthesising(of: RowFilters) -> DeviceFunction:
     """Device function: one level but the finest, from its details to samples where its approximation was."""
-    synthesise, put = synthesis(of.filter, of.numbered[2:], of.padding), putting(of.padding)
-    threads, number = of.build.threads, np.dtype(of.build.dtype).type
+    synthesise, put = synthesis(of.filter, of.rec_lo, of.rec_hi, of.padding), putting(of.padding)
 
-    def rounds(first: int) -> DeviceFunction:
-        if first == ROUNDS:
-            return device(lambda buffer, odd, next_odd, source, groups: cuda.syncthreads())
-        others = rounds(first + 1)
+    @device
+    def compute(buffer, v, source):
+        odd, details = source
+        return synthesise(buffer, v, 0, odd, details)
 
-        @device
-        def step(buffer, odd, next_odd, source, groups):
-            if groups <= first * threads:
-                cuda.syncthreads()
-                return
-            v = cuda.threadIdx.x + first * threads
-            y0 = y1 = y2 = y3 = y4 = y5 = y6 = y7 = number(0)
-            if v < groups:
-                y0, y1, y2, y3, y4, y5, y6, y7 = synthesise(buffer, v, 0, odd, source)
-            others(buffer, odd, next_odd, source, groups)
-            if v < groups:
-                put(buffer, v, 0, next_odd, (y0, y1, y2, y3, y4, y5, y6, y7))
-
-        return step
-
-    return rounds(0)
+    return _in_place(of, compute, device(lambda buffer, v, next_odd, values: put(buffer, v, 0, next_odd, values)))
 
 
 @cache
 def _finest(of: RowFilters) -> DeviceFunction:
     """Device function: the samples of the row from its finest level."""
-    synthesise, threads = synthesis(of.filter, of.numbered[2:], of.padding), of.build.threads
+    synthesise, threads = synthesis(of.filter, of.rec_lo, of.rec_hi, of.padding), of.build.threads
 
     @device
     def finest(buffer, odd, source, target, at, samples, flags):
@@ -266,8 +257,9 @@ def denoising(of: RowFilters, function: str, most: int) -> Kernel:
     middle, noise_of = middles(threads), noise(MEDIAN)
     linear, fixed, bayes = (threshold(rule, 1) for rule in RULES)
     shrunk, copy = shrink(function, dtype), copying(threads)
+    run_at, least_samples = run_beside(), least_of
 
-    @kernel(of.build, of.filter, function, most, taps=sum(of.numbered, ()), registers=REGISTERS)
+    @kernel(of.build, of, function, most, registers=REGISTERS)
     def denoise_rows(samples_in, samples_out, rows, levels, tables, how, flags):
         rule, searched, start, given = how
         layout, table, factors = tables
@@ -294,13 +286,19 @@ def denoising(of: RowFilters, function: str, most: int) -> Kernel:
                 histogram[i] = table[i]
                 i += threads
         source = row * samples
+        shortest = least_samples(samples)
+        step, i = shortest // 2, thread * (shortest // 2)
+        while i + step < samples:
+            if run_at(x, source, samples, i, shortest):
+                flags[NOT_FINITE] = 1
+            i += threads * step
         differs = cuda.syncthreads_or(load(buffer, x, source, samples, x_aligned, layout[ODD]))
         for level in range(levels):
             i, following = PLACES * level, PLACES * (level + 1)
             extend(buffer, histogram if own_table else table, level, where[i + LENGTH], 0, where[i + ODD])
             cuda.syncthreads()
             odd, groups = where[following + ODD], (where[following + LENGTH] + 3) >> 2
-            analyse(buffer, where[i + ODD], odd, where[i + DETAILS], groups, level == levels - 1)
+            analyse(buffer, where[i + ODD], (odd, where[i + DETAILS], level == levels - 1), groups)
             cuda.syncthreads()
 
         if rule == BAYES:
@@ -348,7 +346,7 @@ def denoising(of: RowFilters, function: str, most: int) -> Kernel:
         for level in range(levels - 1, 0, -1):
             i = PLACES * level
             groups = (where[i + LENGTH] + 2 * PAIRS - 1) // (2 * PAIRS)
-            synthesise(buffer, where[i + PLACES + ODD], where[i + ODD], where[i + DETAILS], groups)
+            synthesise(buffer, (where[i + PLACES + ODD], where[i + DETAILS]), where[i + ODD], groups)
             cuda.syncthreads()
         finest(buffer, where[PLACES + ODD], where[DETAILS], samples_out, source, samples, flags)
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from wavefilt.backends.cuda.runtime.interfaces import Build
-from wavefilt.backends.cuda.runtime.taps import Tap, numbered
 from wavefilt.wavelets.boundary import first_input
 from wavefilt.wavelets.filters import detail_length
 
@@ -27,7 +26,8 @@ With 16 Mi samples one launch takes 0.94 of the time of two, with 64 Mi 1.01 to 
 MANY_ROWS = 528
 """Rows that fill an H200 if each takes a block as large as for a whole tile."""
 UNFINISHED, NOT_FINITE, FLAGS = range(3)
-"""Flags of kernels: a search that needs more passes (the rest is then void); NaN, infinity, a section's dead trace."""
+"""Flags of kernels: a search that needs more passes (the rest is then void); NaN, infinity,
+a run of equal samples, a dead trace of a record or section."""
 ROWS = 1 << 15  # rows along the second axis of a grid, which CUDA limits to 65535; the rest go along the third
 
 
@@ -94,16 +94,6 @@ class FusedLevels:
     @cached_property
     def filter(self) -> Filter:
         return Filter(len(self.lo), self.periodized)
-
-    @cached_property
-    def numbered(self) -> tuple[tuple[Tap, ...], ...]:
-        """Both filters, with numbered taps."""
-        return numbered(self.lo, self.hi)
-
-    @property
-    def structure(self) -> tuple[int, bool, int, int]:
-        """The constants that all filters of this length share."""
-        return self.filter.taps, self.periodized, self.levels, self.tile
 
 
 @dataclass(frozen=True)

@@ -2,19 +2,19 @@
 
 No other module uses private interfaces of numba-cuda, except for names that are stable but not documented: device
 arrays, `MemoryPointer` and `CudaAPIError` of `numba.cuda.cudadrv` (`target`, `graph`), and `cgutils`, `types` and
-`intrinsic` (`wide`, `sections.columns`). Interfaces used here are checked when this is imported (`_probe`):
+`intrinsic` (`wide`). Interfaces used here are checked when this is imported (`_probe`):
 
 * `CUDADispatcher` (`compile`, `overloads`, `add_overload`, `targetoptions`, `typeof_pyval`), to compile and
   launch kernels that come from the cache on disk, and to note launches without making them
 * `_Kernel` (`bind`, `_codelibrary`, `_reduce_states`, `_rebuild`), to keep kernels on disk: the cache of numba-cuda
   tells closures apart by pickling them, and processes that write to it at once mix up its files
-* `CUDACodeLibrary` (`llvm_strs`, `get_ltoir`, `_cubin_cache`, `_ensure_cc`), to fill in the taps of a filter and to
-  link with options for fast math, which numba-cuda does not pass on; `get_asm_str`, whose PTX is only searched for
-  functions that no kernel here calls, and takes a second
+* `CUDACodeLibrary` (`llvm_strs`, `get_ltoir`, `_cubin_cache`, `_ensure_cc`), to say that places of threads are not
+  negative, and to link with options for fast math, which numba-cuda does not pass on; `get_asm_str`, whose
+  PTX is only searched for functions that no kernel here calls, and takes a second
 * `global_compiler_lock`: two threads that launch a kernel for the first time break numba-cuda
 * `Module._finalizer`: a kernel that ran on several GPUs is unloaded several times, which corrupts the heap
 
-LLVM IR is edited in two places, and the replacements are counted: `taps.filled`, and `_not_negative`.
+LLVM IR is edited in one place, and the replacements are counted: `_not_negative`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,6 @@ from wavefilt.errors import BackendUnavailable
 from wavefilt.threads import available_cpus
 
 from .interfaces import Build, Kernel
-from .taps import filled
 from .target import SIMULATED, cuda
 
 if TYPE_CHECKING:
@@ -78,14 +77,12 @@ def noting() -> Iterator[list[Launch]]:
 def kernel(
     build: Build,
     *constants: Hashable,
-    taps: Sequence[float] = (),
     registers: int | None = None,
     since: Capability = (8, 0),
 ) -> Callable[[Callable[..., Any]], Kernel]:
     """Decorator of a kernel, a closure over ``build`` and other ``constants``, with at most ``registers`` a thread.
 
-    GPUs below the compute capability ``since`` have no such limit: code for them would spill. ``taps`` are the taps
-    of `taps.numbered` in the kernel: numba need not run again for others.
+    GPUs below the compute capability ``since`` have no such limit: code for them would spill.
     """
     if SIMULATED:
         return cuda.jit  # type: ignore[no-any-return]
@@ -94,7 +91,7 @@ def kernel(
         options = cuda.jit(fastmath=FAST_MATH if build.fastmath else False)(function).targetoptions
         dispatcher = _Dispatcher(function, options)
         own = build, constants, registers
-        dispatcher.compile = _Compiler(dispatcher, tuple(map(float, taps)), (registers, since), own, build.fastmath)
+        dispatcher.compile = _Compiler(dispatcher, (registers, since), own, build.fastmath)
         return dispatcher
 
     return compiled
@@ -159,15 +156,14 @@ if not SIMULATED:
             driver.cuKernelSetAttribute(kind, size, function.handle, function.device.id)
             dispatcher.compile.room[place] = size
 
-    def linked(library: CUDACodeLibrary, capability: tuple[Any, ...], registers: int | None, fast: bool) -> bytes:
-        """Return the machine code of a kernel."""
-        return _link(library, capability, registers, fast, "cubin")
-
     def ptx_of(library: CUDACodeLibrary, capability: tuple[Any, ...], registers: int | None, fast: bool) -> str:
         """Return the assembly that the linker makes of a kernel."""
-        return _link(library, capability, registers, fast, "ptx").decode().strip("\0")
+        return linked(library, capability, registers, fast, "ptx").decode().strip("\0")
 
-    def _link(library: Any, capability: tuple[Any, ...], registers: int | None, fast: bool, form: str) -> bytes:
+    def linked(
+        library: CUDACodeLibrary, capability: tuple[Any, ...], registers: int | None, fast: bool, form: str = "cubin"
+    ) -> bytes:
+        """Return the machine code of a kernel."""
         options = ["-arch=sm_{}{}{}".format(*capability), "-lto", *(FAST_LINK if fast else ())]
         options += [f"-maxrregcount={registers}"] if registers else []
         options += ["-ptx"] if form == "ptx" else []
@@ -189,25 +185,19 @@ if not SIMULATED:
         def __init__(
             self,
             dispatcher: CUDADispatcher,
-            taps: tuple[float, ...],
             registers: tuple[int | None, Capability],
             constants: Hashable,
             fast: bool,
         ) -> None:
-            self._dispatcher, self._taps, self._registers, self.fast = dispatcher, taps, registers, fast
+            self._dispatcher, self._registers, self.fast = dispatcher, registers, fast
             self.room: dict[tuple[Types, int], int] = {}
             """Bytes of shared memory that blocks may have, by types and GPU."""
-            self._binaries = _Cache(dispatcher.py_func, (constants, taps))
-            self._sources = _Cache(dispatcher.py_func, constants) if taps else None
+            self._binaries = _Cache(dispatcher.py_func, constants)
 
         def __call__(self, signature: Any) -> _Kernel:
             """Return the kernel for these types, ready to be launched on the current GPU."""
             types = tuple(getattr(signature, "args", signature))
-            with global_compiler_lock:
-                if not self.ready(types):
-                    logger.info("compiling kernels")
-                    code = self.code(types)
-                    self.keep(types, code, self.machine_code(code))
+            together([(self._dispatcher, types)])
             return self._dispatcher.overloads[types]
 
         def ready(self, types: Types) -> bool:
@@ -231,14 +221,6 @@ if not SIMULATED:
             self._dispatcher.add_overload(kernel, types)
             self._binaries.save(types, kernel)
 
-        def machine_code(self, kernel: _Kernel) -> bytes | None:
-            """Return the machine code for the current GPU; None where only numba-cuda can link."""
-            library = kernel._codelibrary
-            if not library._lto:
-                return None
-            capability = library._ensure_cc(None)
-            return linked(library, capability, self.limit(capability[:2]), self.fast)
-
         def limit(self, capability: Capability) -> int | None:
             """Return the most registers of a thread on GPUs of a compute capability."""
             registers, since = self._registers
@@ -246,24 +228,16 @@ if not SIMULATED:
 
         def code(self, types: Types) -> _Kernel:
             """Return the kernel as LLVM IR; no GPU is needed once its compute capability is known."""
-            kernel = self._sources and self._sources.load(types)
-            if not kernel:
-                kernel = self._by_numba(types)
-                if self._sources:
-                    self._sources.save(types, kernel)
-            library = kernel._codelibrary
-            library._max_registers = self.limit(cuda.get_current_device().compute_capability)
-            library._llvm_strs = _not_negative(filled(library.llvm_strs, self._taps))
-            return kernel
-
-        def _by_numba(self, types: Types) -> _Kernel:
-            """Compile the kernel with placeholders instead of taps."""
             own = CUDACodeLibrary.get_asm_str
             CUDACodeLibrary.get_asm_str = lambda library, cc=None: ""
             try:
-                return _Kernel(self._dispatcher.py_func, types, **self._dispatcher.targetoptions)
+                kernel = _Kernel(self._dispatcher.py_func, types, **self._dispatcher.targetoptions)
             finally:
                 CUDACodeLibrary.get_asm_str = own
+            library = kernel._codelibrary
+            library._max_registers = self.limit(cuda.get_current_device().compute_capability)
+            library._llvm_strs = _not_negative(library.llvm_strs)
+            return kernel
 
     def _unload_once() -> None:
         """Let each kernel be unloaded once at exit."""
@@ -291,11 +265,12 @@ def together(launches: Sequence[Launch]) -> None:
         with ThreadPoolExecutor(min(available_cpus(), len(missing))) as threads:
             begun = []
             for kernel, types in missing:
-                code, library = kernel.compile.code(types), None
-                library = code._codelibrary
-                capability = library._ensure_cc(None)
-                limit = kernel.compile.limit(capability[:2])
-                work = threads.submit(linked, library, capability, limit, kernel.compile.fast) if library._lto else None
+                code = kernel.compile.code(types)
+                library, work = code._codelibrary, None  # without link-time optimization, only numba-cuda can link
+                if library._lto:
+                    capability = library._ensure_cc(None)
+                    limit = kernel.compile.limit(capability[:2])
+                    work = threads.submit(linked, library, capability, limit, kernel.compile.fast)
                 begun.append((kernel, types, code, work))
             for kernel, types, code, work in begun:
                 kernel.compile.keep(types, code, None if work is None else work.result())
@@ -334,7 +309,7 @@ def _made_by() -> tuple[str, ...]:
 
 
 class _Cache:
-    """Kernels that were compiled on this machine: machine code, or LLVM IR alone, in a file each."""
+    """Kernels that were compiled on this machine, in a file each."""
 
     def __init__(self, function: Callable[..., Any], constants: Hashable) -> None:
         line = function.__code__.co_firstlineno

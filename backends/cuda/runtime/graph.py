@@ -121,11 +121,6 @@ class Graph:
         kernel = driver.CUgraphNodeType.CU_GRAPH_NODE_TYPE_KERNEL
         return [node for node in nodes if checked(driver.cuGraphNodeGetType(node)) == kernel]
 
-    @property
-    def exchanged(self) -> list[int]:
-        """How many parameters point into input and output."""
-        return [sum(which == own for _, own, _ in self._pointers) for which in range(len(STAND_INS))]
-
     def launch(self, stream: Stream, addresses: tuple[int, ...] = ()) -> None:
         """Launch, with what begins at these ``addresses`` in the place of the stand-ins."""
         executable, driver = self._executable, self._driver

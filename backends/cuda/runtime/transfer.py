@@ -5,10 +5,14 @@ Pageable memory copied by the driver moves at 6-10 GB/s; threads that stage it i
     host array   |piece 0|piece 1|piece 2|piece 3| ...     each thread takes the next piece
     lane 0       |slot 0|slot 1|                           a thread fills one slot while the other travels
     lane 1       |slot 0|slot 1|
+
+The threads run machine code without Python (`numba_cpu.team_kernels`): in Python every call of the driver takes the
+interpreter's lock, for which eight threads wait longer than they copy.
 """
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 import os
 import sys
@@ -17,7 +21,7 @@ import weakref
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from math import prod
 from types import ModuleType
 from typing import Any
@@ -27,18 +31,20 @@ from numpy.typing import DTypeLike, NDArray
 
 from wavefilt import threads
 from wavefilt.arrays import Array
+from wavefilt.backends.numba_cpu import entries, native, team
 from wavefilt.threads import available_cpus, parallel
 
-from . import interop, staging
-from .graph import checked, handle
-from .interfaces import DeviceArray, Samples, Stream
-from .memory import Buffers
+from . import interop
+from .graph import DriverError, checked, handle
+from .interfaces import DeviceArray, Stream
 from .target import SIMULATED, cuda
 
 PIECE, SMALLEST, PIECES = 1 << 20, 1 << 18, 2
 """Bytes that are staged and sent at a time, at most and at least, and pieces of a thread if there are enough."""
 SHARE = 1 << 18
 """Bytes for which another thread is worth waking."""
+REGISTERED_AFTER = 0
+"""Calls in a row with one array of a user after which its memory is pinned, until it is freed; 0: never."""
 THREADS = min(8, available_cpus())
 TOUCHING = min(8, available_cpus())
 """Threads that make the pages of a result while others stage."""
@@ -46,6 +52,16 @@ SEVERAL = 8 << 20
 """Bytes of spare results that are made together."""
 PAGE, HUGE = 4 << 10, 2 << 20
 """Bytes of a page of memory, and of a huge one: results that fill whole huge pages take a tenth of the faults."""
+_KERNELS = entries.TRANSFER, *entries.TEAM
+
+
+@cache
+def _calls() -> tuple[int, ...]:
+    """Return the addresses of the C library's function that copies memory, and of functions of the driver."""
+    library = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    names = "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuEventRecord", "cuEventSynchronize", "cuCtxSetCurrent"
+    functions = ctypes.memmove, *(library[name] for name in names)
+    return tuple(int(ctypes.cast(function, ctypes.c_void_p).value or 0) for function in functions)
 
 
 class _Lane:
@@ -53,8 +69,39 @@ class _Lane:
 
     def __init__(self) -> None:
         self._buffers, self._events = cuda.pinned_array(2 * PIECE, np.uint8), [cuda.event(timing=False) for _ in "12"]
-        first, events = int(self._buffers.ctypes.data), (handle(self._events[0]), handle(self._events[1]))
-        self.words: staging.Lane = (first, first + PIECE, *events)
+        first = int(self._buffers.ctypes.data)
+        self.words = first, first + PIECE, *map(handle, self._events)
+
+
+class _Transfer:
+    """A transfer by some lanes in a direction, while other threads make pages; made once and run many times.
+
+    The words that its threads read are described in `numba_cpu.team_kernels`.
+    """
+
+    def __init__(self, lanes: Sequence[_Lane], up: bool, touching: int) -> None:
+        move, send, fetch, *others = _calls()
+        self._taken = np.zeros(1, np.int64)
+        calls, parts = (move, send if up else fetch, *others), [word for lane in lanes for word in lane.words]
+        words = [self._taken.ctypes.data, *[0] * 6, *calls, len(lanes), *parts, *[0] * 4 * touching]
+        self._words = np.array(words, np.int64)
+        self._touched = self._words[len(self._words) - 4 * touching :].reshape(touching, 4)
+        native.load(_KERNELS, np.dtype(float))
+        work = entries.TRANSFER.of(np.dtype(float), self._words, int(up), kept=(self._taken, lanes))
+        self._program = team.Program([team.Job(work, len(lanes) + touching)])
+
+    def run(self, sizes: tuple[int, int], places: tuple[int, int, int, int], touched: Sequence[Array]) -> None:
+        """Copy between two ``places``; ``sizes`` are those of a piece and of all. Raises DriverError.
+
+        The places are host, device, stream and context.
+        """
+        self._taken[0] = 0
+        self._words[1:7] = *sizes, *places
+        for words, part in zip(self._touched, touched, strict=True):
+            words[:2] = part.ctypes.data, part.ctypes.data + part.nbytes
+        error = self._program.run()
+        if error:
+            raise DriverError(error, f"error {error} in a transfer")
 
 
 class Ring:
@@ -67,11 +114,26 @@ class Ring:
         self._threads = threads
         self._lock = threading.Lock()
         self._lanes: dict[int, list[_Lane]] = {}  # by context
+        self._repeated: tuple[weakref.ref[Array] | None, int] = None, 0  # the array of the last call, and how often
+        self._transfers: dict[tuple[int, int, bool, int], _Transfer] = {}  # by context, lanes, direction, parts touched
+
+    def register(self, host: Array) -> None:
+        """Pin the memory of an array of NumPy if the last calls had this array as well."""
+        owner = host
+        while isinstance(owner.base, np.ndarray):
+            owner = owner.base
+        if not REGISTERED_AFTER or SIMULATED or owner.base is not None:
+            return
+        last, count = self._repeated
+        count = count + 1 if last is not None and last() is owner else 1
+        self._repeated = weakref.ref(owner), count
+        if count == REGISTERED_AFTER:
+            _pin(owner, host.ctypes.data, host.nbytes, None)
 
     def prepare(self) -> None:
-        """Begin to load what copies need, while kernels are compiled."""
+        """Begin to load or to compile the functions that copy, while kernels are compiled."""
         if not SIMULATED:
-            staging.prepare()
+            threads.begin(partial(native.load, _KERNELS, np.dtype(float)))
 
     def upload(self, host: Array, device: DeviceArray, stream: Stream, touch: Array | None = None) -> None:
         """Copy a contiguous host array into a flat device array, on ``stream``; the host array is free afterwards.
@@ -83,27 +145,17 @@ class Ring:
             device.copy_to_device(host.reshape(-1), stream=stream)
             return
         parts = [] if touch is None else np.array_split(_bytes(touch), min(TOUCHING, -(-touch.nbytes // HUGE)))
-        if pinned(host):
+        direct = pinned(host)
+        if direct:
             from cuda.bindings import driver
 
             arguments = interop.address(device), host.ctypes.data, host.nbytes, handle(stream)
             checked(driver.cuMemcpyHtoDAsync(*arguments))
-            if parts:
-                self._move(_bytes(host)[:0], device, stream, True, parts)
-        else:
-            self._move(_bytes(host), device, stream, True, parts)
-
-    def brought(self, x: Samples, plan: Buffers, stream: Stream) -> DeviceArray:
-        """The rows of ``x`` as a flat device array: where they are, or copied from the host into the plan's."""
-        if interop.on_device(x):
-            return interop.flat(x)
-        host = np.ascontiguousarray(x)
-        source = plan.buffer("x", host.size)
-        self.upload(host, source, stream)
-        return source
+        if parts or not direct:
+            self._move(_bytes(host)[:0] if direct else _bytes(host), device, stream, True, parts)
 
     def download(self, device: DeviceArray, host: Array, stream: Stream) -> None:
-        """Copy a flat device array into a contiguous host array after what ``stream`` holds, and wait for it."""
+        """Copy a flat device array into a contiguous host array after the work on ``stream``, and wait for it."""
         if SIMULATED or host.nbytes < self.LEAST:
             device.copy_to_host(host.reshape(-1), stream=stream)
             stream.synchronize()
@@ -119,22 +171,24 @@ class Ring:
     def _move(
         self, host: NDArray[np.uint8], device: DeviceArray, stream: Stream, up: bool, touched: Sequence[Array]
     ) -> None:
-        """Threads, the calling one too, each with a lane, take piece after piece; others touch pages.
+        """Let threads, the calling one too, each with a lane, take piece after piece; others touch pages.
 
-        Nothing waits for the GPU but the use of a slot that is not free, and the pieces of a download.
+        Nothing waits for the GPU except for a slot that is not free, and for the pieces of a download.
         """
         from cuda.bindings import driver
 
         context = int(checked(driver.cuCtxGetCurrent()))
         count = max(min(self._threads, host.size // SHARE), min(host.size, 1))
         piece = max(min(PIECE, host.size // (PIECES * max(count, 1))) // PAGE * PAGE, SMALLEST)
-        places = host.ctypes.data, interop.address(device), handle(stream), context
+        key = context, count, up, len(touched)
         with self._lock:
             lanes = self._lanes.setdefault(context, [])
             while len(lanes) < count:
                 lanes.append(_Lane())
-            own = [lane.words for lane in lanes[:count]]
-            staging.run(staging.Job(piece, host.size, *places), up, own, touched)
+            if key not in self._transfers:
+                self._transfers[key] = _Transfer(lanes[:count], up, len(touched))
+            places = host.ctypes.data, interop.address(device), handle(stream), context
+            self._transfers[key].run((piece, host.size), places, touched)
 
 
 class _Loan(weakref.ref[NDArray[Any]]):
@@ -271,30 +325,33 @@ class _Block:
 
     def pin(self) -> None:
         """Pin the memory; if the system refuses, it stays pageable."""
-        if SIMULATED or self._tried:
-            return
-        from cuda.bindings import driver
+        if not SIMULATED and not self._tried:
+            self._tried = True
+            _pin(self, self.address, self._extent, self._memory)
 
-        self._tried = True
-        cuda.current_context()
-        context = checked(driver.cuCtxGetCurrent())
-        (error,) = driver.cuMemHostRegister(self.address, self._extent, driver.CU_MEMHOSTREGISTER_PORTABLE)
-        if int(error) == 0:
-            facts = driver, context, self.address, self._memory, os.getpid()
-            weakref.finalize(self, _unpin, *facts).atexit = False
+
+def _pin(owner: object, address: int, size: int, memory: Array | None) -> None:
+    """Pin memory until its ``owner`` is gone, if the system allows it; ``memory`` is kept alive until then."""
+    from cuda.bindings import driver
+
+    cuda.current_context()
+    context = checked(driver.cuCtxGetCurrent())
+    (error,) = driver.cuMemHostRegister(address, size, driver.CU_MEMHOSTREGISTER_PORTABLE)
+    if int(error) == 0:
+        weakref.finalize(owner, _unpin, driver, context, address, memory, os.getpid()).atexit = False
 
 
 unfreed: list[Array] = []
 """Memory that the driver has not let go of: were it used for something else, a GPU could still write there."""
 
 
-def _unpin(driver: ModuleType, context: object, address: int, memory: Array, process: int) -> None:
+def _unpin(driver: ModuleType, context: object, address: int, memory: Array | None, process: int) -> None:
     if os.getpid() != process:  # a forked child, whose memory is a copy that no GPU knows
         return
     driver.cuCtxPushCurrent(context)
     (error,) = driver.cuMemHostUnregister(address)
     driver.cuCtxPopCurrent()
-    if int(error) != 0:
+    if int(error) != 0 and memory is not None:
         unfreed.append(memory)
 
 

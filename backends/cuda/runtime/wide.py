@@ -5,14 +5,13 @@ In the simulator plain functions take their place.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from .interfaces import DeviceFunction
-from .taps import constant
 from .target import SIMULATED
 
 if TYPE_CHECKING:
@@ -25,6 +24,8 @@ Values: TypeAlias = "Sequence[Value]"
 
 Term = tuple[float, int, int]
 """A tap, the number of the window it applies to, and the place in that window."""
+Outputs = Sequence[list[tuple[float, int]]]
+"""For every output of a step down the columns its taps, and the places of the window that they apply to."""
 
 if SIMULATED:
 
@@ -53,12 +54,30 @@ if SIMULATED:
     def value_of(bits, array):
         return np.array(bits).astype(f"i{array.dtype.itemsize}").view(array.dtype)[()]
 
-    def bits_of(value):
-        return np.asarray(value).view(f"i{value.dtype.itemsize}")[()]
-
     def filters(outputs: Sequence[Sequence[Term]], width: int) -> DeviceFunction:
         def apply(array, begins):
             return tuple(sum(array.dtype.type(h) * array[begins[w] + i] for h, w, i in terms) for terms in outputs)
+
+        return apply
+
+    def load_column(count: int, width: int = 1) -> DeviceFunction:
+        return lambda array, index, pitch: tuple(
+            array[index + k * pitch + i] for k in range(count) for i in range(width)
+        )
+
+    def put_at(places: Sequence[int]) -> DeviceFunction:
+        def write(array, index, values):
+            for place, value in zip(places, values, strict=False):
+                array[index + place] = value
+
+        return write
+
+    def slide(outputs: Outputs, kept: Sequence[int], new: int, computing: bool = True) -> DeviceFunction:
+        def apply(state, rows):
+            window, remaining = _windows(state[len(outputs) :], rows, kept, new)
+            zero = type(rows[0])(0)
+            sums = [sum((type(zero)(h) * window[i] for h, i in terms), zero) for terms in outputs]
+            return (*(sums if computing else [zero] * len(outputs)), *remaining)
 
         return apply
 
@@ -189,15 +208,16 @@ else:
 
         return array.dtype(types.int64, array), generate
 
-    @intrinsic
-    def bits_of(typing, value):
-        """The bits of a float, as an integer as wide."""
-        integer = types.Integer.from_bitwidth(value.bitwidth)
-
-        def generate(context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Values) -> Value:
-            return builder.bitcast(arguments[0], context.get_value_type(integer))
-
-        return integer(value), generate
+    def _sums(
+        builder: IRBuilder, element: Type, outputs: Sequence[Sequence[Any]], sample: Callable[..., Value]
+    ) -> Values:
+        """Return the sums of products of taps and samples; some outputs have fewer than others."""
+        sums: list[Value] = [ir.Constant(element, 0.0)] * len(outputs)
+        for terms in zip_longest(*outputs):
+            for i, term in enumerate(terms):
+                if term is not None:
+                    sums[i] = builder.fma(sample(*term[1:]), ir.Constant(element, term[0]), sums[i])
+        return sums
 
     def filters(outputs: Sequence[Sequence[Term]], width: int) -> DeviceFunction:
         """Device function ``(array, begins) -> outputs``: sums of products of taps and some windows.
@@ -221,14 +241,90 @@ else:
                         chunks[key] = builder.load(pointer, align=alignment)
                     return builder.extract_element(chunks[key], _lane(place % width))
 
-                sums: list[Value] = [ir.Constant(element, 0.0)] * len(outputs)
-                for terms in zip_longest(*outputs):  # some outputs have fewer
-                    for i, term in enumerate(terms):
-                        if term is not None:
-                            tap, window, place = term
-                            sums[i] = builder.fma(sample(window, place), constant(element, tap), sums[i])
-                return cgutils.pack_array(builder, sums)
+                return cgutils.pack_array(builder, _sums(builder, element, outputs, sample))
 
             return types.UniTuple(array.dtype, len(outputs))(array, types.UniTuple(types.int64, len(begins))), generate
 
         return apply  # type: ignore[no-any-return]
+
+    def load_column(count: int, width: int = 1) -> DeviceFunction:
+        """Device function ``(array, index, pitch) -> elements``, ``pitch`` apart, each with its right neighbours.
+
+        ``width`` elements side by side must begin at a multiple of their number.
+        """
+
+        @intrinsic
+        def load(typing, array, index, pitch):
+            def generate(context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Values) -> Value:
+                data, place, step = arguments
+                kind = ir.VectorType(context.get_data_type(array.dtype), width).as_pointer()
+                pointer = builder.gep(context.make_array(array)(context, builder, data).data, [place])
+                values = []
+                for _ in range(count):
+                    if width == 1:
+                        values.append(builder.load(pointer))
+                    else:
+                        loaded = builder.load(builder.bitcast(pointer, kind), align=width * array.dtype.bitwidth // 8)
+                        word = ir.IntType(32)
+                        values += [builder.extract_element(loaded, ir.Constant(word, i)) for i in range(width)]
+                    pointer = builder.gep(pointer, [step])
+                return cgutils.pack_array(builder, values)
+
+            return types.UniTuple(array.dtype, width * count)(array, types.int64, types.int64), generate
+
+        return load  # type: ignore[no-any-return]
+
+    def put_at(places: Sequence[int]) -> DeviceFunction:
+        """Device function ``(array, index, values)``: the first values go to ``places`` from ``index`` on.
+
+        numba would check every index for being negative, which costs as much as the filters.
+        """
+
+        @intrinsic
+        def write(typing, array, index, values):
+            def generate(context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Values) -> Value:
+                data = context.make_array(array)(context, builder, arguments[0]).data
+                pointer = builder.gep(data, [arguments[1]])
+                for i, place in enumerate(places):
+                    value = builder.extract_value(arguments[2], i)
+                    builder.store(value, builder.gep(pointer, [ir.Constant(ir.IntType(64), place)]))
+                return context.get_dummy_value()
+
+            return types.void(array, types.int64, values), generate
+
+        return write  # type: ignore[no-any-return]
+
+    def slide(outputs: Outputs, kept: Sequence[int], new: int, computing: bool = True) -> DeviceFunction:
+        """Device function ``(state, rows) -> state``: a step further, by ``new`` rows of each of some windows.
+
+        ``kept`` has the rows of each window that the next step needs. Without ``computing`` nothing else is done.
+        """
+
+        @intrinsic
+        def step(typing, state, rows):
+            def generate(context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Values) -> Value:
+                element = context.get_data_type(rows.dtype)
+                before, after = (
+                    [builder.extract_value(value, i) for i in range(len(kind))]
+                    for value, kind in zip(arguments, (state, rows), strict=True)
+                )
+                window, remaining = _windows(before[len(outputs) :], after, kept, new)
+                own: Sequence[list[Any]] = outputs if computing else [[]] * len(outputs)
+                return cgutils.pack_array(builder, [*_sums(builder, element, own, window.__getitem__), *remaining])
+
+            return state(state, rows), generate
+
+        return step  # type: ignore[no-any-return]
+
+
+def _windows(before: Values, after: Values, kept: Sequence[int], new: int) -> tuple[list[Value], list[Value]]:
+    """All windows one after the other, and what is ``kept`` of each."""
+    found: list[Value] = []
+    remaining: list[Value] = []
+    begin = 0
+    for w, count in enumerate(kept):
+        window = [*before[begin : begin + count], *after[w * new : (w + 1) * new]]
+        found += window
+        remaining += window[new:]
+        begin += count
+    return found, remaining

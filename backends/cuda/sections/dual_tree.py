@@ -34,11 +34,10 @@ from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import Build, DeviceArray, DeviceFunction, Kernel, Stream
 from wavefilt.backends.cuda.runtime.target import cuda, device
-from wavefilt.backends.cuda.runtime.wide import filters, load4, store
+from wavefilt.backends.cuda.runtime.wide import filters, load4, load_column, put_at, slide, store
 from wavefilt.backends.cuda.statistics.layout import LENGTH, OFFSET, PITCH, PLACES
 from wavefilt.backends.cuda.thresholding import KNOWN, shrink
 
-from . import columns
 from .columns import Plane, Tiling, tile_of
 
 NEW, STEP = 8, 4
@@ -229,7 +228,7 @@ def _parting(of: Level) -> tuple[DeviceFunction, DeviceFunction]:
 @cache
 def _loading(count: int) -> DeviceFunction:
     """Device function: ``count`` rows of a column, from row ``top`` on."""
-    load = columns.column(count)
+    load = load_column(count)
 
     def elements(first: int) -> DeviceFunction:
         """Device function: the rows from ``first`` on, one by one, beyond the ends too."""
@@ -262,8 +261,8 @@ def analysis(of: Level) -> Kernel:
     steps, last = rows_a_turn // NEW, OUT * threads
     outputs, (kept,) = len(sliding.outputs), sliding.kept
     blank = (number(0),) * (outputs + kept)
-    fill, step = (columns.slide(sliding.outputs, sliding.kept, NEW, computing) for computing in (False, True))
-    put = columns.put([w * last + i * threads for w in range(2) for i in range(outputs // 2)])
+    fill, step = (slide(sliding.outputs, sliding.kept, NEW, computing) for computing in (False, True))
+    put = put_at([w * last + i * threads for w in range(2) for i in range(outputs // 2)])
     top_of_all, after, warm, load = sliding.top(0), sliding.after[0], sliding.warm, _loading(NEW)
     filter_low, filter_high, write = _filtering(of, 1.0), _filtering(of, HALF), _writing(of)
     pairs, shared, advance, (kinds, rows_of) = OUT // 2, 2 * last, outputs // 2 * threads, _parting(of)
@@ -347,7 +346,7 @@ def _pairing(of: Level, weighed: bool) -> DeviceFunction:
     ``odd`` says which column of two it is. Coefficients are multiplied by gains if they are ``weighed``.
     """
     half = np.dtype(of.build.dtype).type(HALF)
-    load, load_gains = columns.column(STEP // 2, 2), columns.column(STEP // 2)
+    load, load_gains = load_column(STEP // 2, 2), load_column(STEP // 2)
 
     @device
     def turned(p, q, r, s, odd, sign):
@@ -403,8 +402,8 @@ def synthesis(of: Level, weighed: bool) -> Kernel:
     width, each = along.width(threads), 2 * GROUP // of.wide  # coefficients of a tile, and of a group
     across, ratio, lead, last = width // each, of.wide // 2, along.lead, OUT * threads
     blank = (number(0),) * (outputs + sum(sliding.kept))
-    fill, step = (columns.slide(sliding.outputs, sliding.kept, STEP, run) for run in (False, True))
-    put, put_one = columns.put([i * threads for i in range(outputs)]), columns.put([0])
+    fill, step = (slide(sliding.outputs, sliding.kept, STEP, run) for run in (False, True))
+    put, put_one = put_at([i * threads for i in range(outputs)]), put_at([0])
     synthesise = filters(along.outputs, each)
     real, plain = _pairing(of, weighed), _loading(STEP)
     top_low, top_high, end, warm = sliding.top(0), sliding.top(1), max(sliding.after), sliding.warm

@@ -20,15 +20,13 @@ from wavefilt.backends.cuda.plan import ALONE, KEPT, Beside, Place, Plan, Shape,
 from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import Build, DeviceArray, DeviceFunction, Kernel, Stream
-from wavefilt.backends.cuda.runtime.taps import Tap, numbered
 from wavefilt.backends.cuda.runtime.target import cuda, device
-from wavefilt.backends.cuda.runtime.wide import filters, store
+from wavefilt.backends.cuda.runtime.wide import Outputs, filters, load_column, put_at, slide, store
 from wavefilt.backends.cuda.statistics.layout import DetailLayout
 from wavefilt.backends.cuda.thresholding import shrink
 from wavefilt.thresholding.shrinkage import Shrinkage
 
-from . import columns
-from .columns import Outputs, Tiling, tile_of
+from .columns import Tiling, tile_of
 
 STEP = 4
 """Coefficients of a step: of 2 STEP rows of samples, whose loads are under way together."""
@@ -61,16 +59,6 @@ class SectionLevel:
     @cached_property
     def axes(self) -> tuple[Filter, Filter]:
         return Filter(len(self.down[0]), self.periodized[0]), Filter(len(self.along[0]), self.periodized[1])
-
-    @cached_property
-    def numbered(self) -> tuple[tuple[Tap, ...], ...]:
-        """The filters down, then those along, with their taps numbered."""
-        return numbered(*self.down, *self.along)
-
-    @property
-    def structure(self) -> tuple[object, ...]:
-        """The constants that filters of equal lengths share."""
-        return self.axes, self.several, self.height
 
     @property
     def taps(self) -> int:
@@ -164,7 +152,7 @@ def _forward_edge(of: SectionLevel) -> DeviceFunction:
     """
     number, threads, last = np.dtype(of.build.dtype).type, of.build.threads, of.height * of.build.threads
     (several_down, several_along), place_down = of.several, _places(of.axes[0], of.several[0])
-    load = columns.column(STEP)
+    load = load_column(STEP)
 
     @device
     def in_row(x, start, j, a, k, b, m, c):
@@ -198,8 +186,8 @@ def _analysing_rows(of: SectionLevel) -> DeviceFunction:
     """Device function: both filters along ``here`` rows of a tile, from shared memory to two bands."""
     g, threads = of.axes[1], of.build.threads
     lead = g.lead + g.lead % 2
-    analyse = filters([[(h[::-1][k], 0, lead - g.lead + k) for k in range(g.taps)] for h in of.numbered[2:]], 2)
-    put = columns.put([0])
+    analyse = filters([[(h[::-1][k], 0, lead - g.lead + k) for k in range(g.taps)] for h in of.along], 2)
+    put = put_at([0])
 
     @device
     def along_rows(buffer, bands, window, low, low_pitch, high, high_pitch, here):
@@ -223,14 +211,14 @@ def forward(of: SectionLevel) -> Kernel:
     warm = -(-kept // ROWS_NEW)  # steps that fill the window
     above = f.lead + warm * ROWS_NEW - kept  # the first row read, before the first under the tile
     f_lag, lead = f.lag, g.lead + g.lead % 2
-    outputs = analysis(*of.numbered[:2])
-    blank, load = (number(0),) * (len(outputs) + kept), columns.column(ROWS_NEW)
-    fill, step = (columns.slide(outputs, (kept,), ROWS_NEW, computing) for computing in (False, True))
+    outputs = analysis(*of.down)
+    blank, load = (number(0),) * (len(outputs) + kept), load_column(ROWS_NEW)
+    fill, step = (slide(outputs, (kept,), ROWS_NEW, computing) for computing in (False, True))
     shared, last = 2 * height * threads, height * threads
-    put = columns.put([i * threads + w * last for i in range(STEP) for w in range(2)])
+    put = put_at([i * threads + w * last for i in range(STEP) for w in range(2)])
     place_along, edge, along_rows = _places(g, of.several[1]), _forward_edge(of), _analysing_rows(of)
 
-    @kernel(of.build, of.structure, taps=sum(of.numbered, ()), registers=forward_registers(of.build.dtype, of.taps))
+    @kernel(of.build, of, registers=forward_registers(of.build.dtype, of.taps))
     def sections_forward_kernel(samples, bands, tiling, table, entries):
         x, source, plane, pitch, rows, across = samples
         array, stride, band, lowpass, lowpass_plane, lowpass_pitch, rows_out, across_out = bands
@@ -311,21 +299,11 @@ def _shrinking(dtype: str, function: str) -> tuple[DeviceFunction, DeviceFunctio
         return threshold(d, t) if d == d else d  # what is not finite has to stay so
 
     @device
-    def both(low, high, s, t):
-        a, b, c, d = low
-        p, q, r, u = high
-        return (
-            shrunk(a, s),
-            shrunk(b, s),
-            shrunk(c, s),
-            shrunk(d, s),
-            shrunk(p, t),
-            shrunk(q, t),
-            shrunk(r, t),
-            shrunk(u, t),
-        )
+    def four(values, t):
+        a, b, c, d = values
+        return shrunk(a, t), shrunk(b, t), shrunk(c, t), shrunk(d, t)
 
-    return shrunk, both
+    return shrunk, device(lambda low, high, s, t: four(low, s) + four(high, t))
 
 
 @device
@@ -340,7 +318,7 @@ def _within(i, n, periodized):
 def _inverse_edge(of: SectionLevel, function: str) -> DeviceFunction:
     """Device function: coefficients of four rows at an edge, shrunk, by way of the places of what comes of them."""
     half, round_down = of.build.threads // 2, of.periodized[0]
-    (shrunk, _), load = _shrinking(of.build.dtype, function), columns.column(2 * STEP)
+    (shrunk, _), load = _shrinking(of.build.dtype, function), load_column(2 * STEP)
 
     @device
     def edge(buffer, target, bands, low, low_pitch, high, high_pitch, s, t, row, rows):
@@ -362,10 +340,10 @@ def _synthesising_rows(of: SectionLevel) -> DeviceFunction:
     g, number, half = of.axes[1], np.dtype(of.build.dtype).type, of.build.threads // 2
     last, taps = 2 * of.height * half, range(g.taps // 2)
     terms = [
-        [(h[2 * j + (g.lead + s) % 2], w, g.low + top - j) for j in taps for w, h in enumerate(of.numbered[2:])]
+        [(h[2 * j + (g.lead + s) % 2], w, g.low + top - j) for j in taps for w, h in enumerate(of.along)]
         for s, top in enumerate(g.tops)
     ]
-    synthesise, put_one, put_pair = filters(terms, 1), columns.put([0]), columns.put([0, 1])
+    synthesise, put_one, put_pair = filters(terms, 1), put_at([0]), put_at([0, 1])
 
     @device
     def along_rows(buffer, y, window, at, pitch, aligned, single, here):
@@ -394,12 +372,12 @@ def inverse(of: SectionLevel, function: str) -> Kernel:
     kept = f.low + f.high
     warm = -(-kept // STEP)
     above = f.low + warm * STEP - kept
-    outputs = synthesis(of.numbered[0], of.numbered[1], f)
-    blank, load = (number(0),) * (len(outputs) + 2 * kept), columns.column(STEP)
-    fill, step = (columns.slide(outputs, (kept, kept), STEP, computing) for computing in (False, True))
+    outputs = synthesis(*of.down, f)
+    blank, load = (number(0),) * (len(outputs) + 2 * kept), load_column(STEP)
+    fill, step = (slide(outputs, (kept, kept), STEP, computing) for computing in (False, True))
     last = 2 * height * half  # elements of what came of A and H; then of V and D
     shared, keeps, round_along = 2 * last, function == "keep", of.periodized[1]
-    put = columns.put([i * half for i in range(2 * STEP)])
+    put = put_at([i * half for i in range(2 * STEP)])
     (_, both), edge, along_rows = (
         _shrinking(of.build.dtype, function),
         _inverse_edge(of, function),
@@ -407,7 +385,7 @@ def inverse(of: SectionLevel, function: str) -> Kernel:
     )
     limit = inverse_registers(of.build.dtype, of.taps, any(of.periodized), function)
 
-    @kernel(of.build, of.structure, function, taps=sum(of.numbered, ()), registers=limit)
+    @kernel(of.build, of, function, registers=limit)
     def sections_inverse_kernel(bands, sections, tiling, thresholds, first, samples, aligned, flags, checks):
         """Samples that are not finite are flagged with ``checks``."""
         array, stride, band, lowpass, lowpass_plane, lowpass_pitch, rows_in, across_in = bands

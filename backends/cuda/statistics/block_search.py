@@ -64,7 +64,7 @@ def lay(state, edge_keys, segment, low, shift, top):
     """Lay a window up to ``top`` at most, and its two ends as values, which are compared faster than bits."""
     state[segment * FIELDS + LOW], state[segment * FIELDS + SHIFT] = low, shift
     edge_keys[2 * segment] = low
-    edge_keys[2 * segment + 1] = min(low + (BINS << shift) - 1, top)
+    edge_keys[2 * segment + 1] = min(low + ((BINS << shift) - 1), top)
 
 
 @device
@@ -269,37 +269,36 @@ def narrowing(dtype: str, threads: int, share: float = MEDIAN) -> DeviceFunction
 
 
 @cache
-def next_value(dtype: str, threads: int) -> DeviceFunction:
-    """Device function: the smallest value above ``low``, where it is smaller than the smallest so far."""
-    infinity = mask = magnitudes(np.dtype(dtype).itemsize)
+def next_value(itemsize: int, threads: int) -> DeviceFunction:
+    """Device function of a block: the smallest magnitude above ``low`` among ``n`` keys from ``begin`` on."""
+    infinity = magnitudes(itemsize)
 
     @device
-    def next_above(keys, source, first, last, low, least, middle, segment):
+    def following(keys, begin, n, low, least):
         if cuda.threadIdx.x == 0:
             least[0] = infinity
         cuda.syncthreads()
-        closest = np.int64(infinity)
-        for i in range(first + cuda.threadIdx.x, last, threads):
-            k = np.int64(keys[source + i]) & mask
+        closest, i = np.int64(infinity), cuda.threadIdx.x
+        while i < n:
+            k = np.int64(keys[begin + i]) & infinity
             if low < k < closest:
                 closest = k
+            i += threads
         lower(least, closest)
         cuda.syncthreads()
-        if cuda.threadIdx.x == 0:
-            cuda.atomic.min(middle, 2 * segment + 1, least[0])
+        return least[0]
 
-    return next_above
+    return following
 
 
 @cache
-def selecting(itemsize: int, threads: int, wide: bool) -> tuple[DeviceFunction, DeviceFunction]:
-    """Device functions of a block: the two middle values of ``n`` keys from ``begin`` on, and the next above one.
+def selecting(itemsize: int, threads: int, wide: bool) -> DeviceFunction:
+    """Device function of a block: the two middle values of ``n`` keys from ``begin`` on.
 
     The lower has a ``rank`` in a window that holds it; the upper is infinite where it is not among the keys. ``wide``
     if these begin at a multiple of 16 bytes.
     """
-    infinity = magnitudes(itemsize)
-    clear, _, locate, _ = histogram(threads)
+    following, (clear, _, locate, _) = next_value(itemsize, threads), histogram(threads)
 
     @device
     def count(keys, begin, n, low, shift, bins):
@@ -316,21 +315,6 @@ def selecting(itemsize: int, threads: int, wide: bool) -> tuple[DeviceFunction, 
         while i < n:
             count_in_bin(keys[begin + i], low, shift, bins)
             i += threads
-
-    @device
-    def following(keys, begin, n, low, least):
-        if cuda.threadIdx.x == 0:
-            least[0] = infinity
-        cuda.syncthreads()
-        closest, i = np.int64(infinity), cuda.threadIdx.x
-        while i < n:
-            k = np.int64(keys[begin + i]) & infinity
-            if low < k < closest:
-                closest = k
-            i += threads
-        lower(least, closest)
-        cuda.syncthreads()
-        return least[0]
 
     @device
     def select(keys, begin, n, low, shift, rank, even, bins, workspace, least):
@@ -351,7 +335,7 @@ def selecting(itemsize: int, threads: int, wide: bool) -> tuple[DeviceFunction, 
             return low, following(keys, begin, n, low, least)
         return low, low
 
-    return select, following
+    return select
 
 
 @cache
@@ -537,7 +521,7 @@ def middles(threads: int) -> DeviceFunction:
     bits = threads.bit_length() - 1
     clear, _, locate, _ = histogram(threads)
     (count, list_all), ranks = _counting(threads), ranking(MEDIAN)
-    select, following = selecting(4, threads, True)
+    select, following = selecting(4, threads, True), next_value(4, threads)
 
     @device
     def middle(buffer, keys, begin, n, histogram, workspace, least, listed, tally, found, at):

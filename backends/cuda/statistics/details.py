@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from wavefilt.backends.cuda.dwt.tiling import ROWS, grid
 from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import Build, Kernel, Stream
-from wavefilt.backends.cuda.runtime.memory import guarded
+from wavefilt.backends.cuda.runtime.memory import retried
 from wavefilt.backends.cuda.runtime.target import cuda, device
 from wavefilt.statistics.reference import ReferenceStatistics, Risk, around, between
 
@@ -102,7 +102,7 @@ class CudaStatistics:
         clear: Callable[[], None] = lambda: None,
     ) -> None:
         self._layouts, self._options, self._pooled = sorted(layouts, key=len, reverse=True), options, pooled
-        self._stream, self._owners, self._clear = stream, owners, clear
+        self._stream, self._owners, self.clear = stream, owners, clear
 
     @property
     def counts(self) -> Counts:
@@ -114,21 +114,22 @@ class CudaStatistics:
 
     def median_abs(self, levels: Sequence[int]) -> Floats:
         depth = max(levels)
-        found = guarded(partial(self._searched, depth, False), self._clear)
+        found = self._searched(depth, False)
         middle = found.middle.copy_to_host().reshape(depth, self.groups, 2)
         return np.asarray(middle.mean(axis=-1, dtype=np.float64)[np.array(levels) - 1])
 
     def quantile_abs(self, levels: Sequence[int], share: float) -> Floats:
         depth = max(levels)
-        found = guarded(partial(self._searched, depth, False, share), self._clear)
+        found = self._searched(depth, False, share)
         pairs = found.middle.copy_to_host().reshape(depth, self.groups, 2)
         return np.array([between(pairs[i - 1], around(int(self.counts[i - 1]), share)[1]) for i in levels])
 
     def mean_square(self) -> Floats:
         depth = len(self._layouts[0])
-        energy = guarded(partial(self._searched, depth, True), self._clear).energy.copy_to_host()
+        energy = self._searched(depth, True).energy.copy_to_host()
         return np.asarray(energy.reshape(depth, self.groups) / self.counts[:, None])
 
+    @retried
     def _searched(self, depth: int, energy: bool, share: float = MEDIAN) -> Selection:
         """Return middle values of ``depth`` bands, or their sums of squares, once they are computed."""
         found = Selection(self._layouts, self._options, depth, self._pooled, share)
@@ -138,12 +139,12 @@ class CudaStatistics:
 
     def exceeding(self, thresholds: Floats) -> Counts:
         count = counting_above(self._build)
-        found = [guarded(partial(self._counted, i, count, own, 1), self._clear) for i, own in enumerate(thresholds)]
+        found = [self._counted(i, count, own, 1) for i, own in enumerate(thresholds)]
         return np.array(found)[..., 0]
 
     def histogram(self, level: int, widths: Floats, bins: int) -> Counts:
         scales = np.divide(1, widths, out=np.zeros_like(widths), where=widths > 0)
-        return guarded(partial(self._counted, level - 1, counting_bins(self._build, bins), scales, bins), self._clear)
+        return self._counted(level - 1, counting_bins(self._build, bins), scales, bins)
 
     @property
     def _build(self) -> Build:
@@ -153,6 +154,7 @@ class CudaStatistics:
         """Return the layouts with an i-th band."""
         return [layout for layout in self._layouts if len(layout) > i]
 
+    @retried
     def _counted(self, i: int, count: Kernel, numbers: Floats, bins: int) -> Counts:
         """Counts (groups, bins) of the i-th band's details, by a kernel."""
         counts, threads = cuda.to_device(np.zeros(self.groups * bins, np.int64)), self._options.threads
@@ -169,7 +171,7 @@ class CudaStatistics:
     def minimise(self, risk: Risk, sigma: Floats, inverse: bool = False) -> Floats:
         if inverse:
             return self._on_host.minimise(risk, sigma, inverse)
-        return np.array([guarded(partial(self._least, i, risk, row), self._clear) for i, row in enumerate(sigma)])
+        return np.array([self._least(i, risk, row) for i, row in enumerate(sigma)])
 
     @property
     def _on_host(self) -> ReferenceStatistics:
@@ -179,12 +181,12 @@ class CudaStatistics:
             host = layout.array.copy_to_host(stream=self._stream)
             self._stream.synchronize()
             for own, band in zip(found, layout.bands, strict=False):
-                strides = (host.itemsize * band.pitch, host.itemsize)
-                own.append(np.lib.stride_tricks.as_strided(host[band.offset :], (band.rows, band.length), strides))
+                own.append(band.of(host))
         if self._pooled:
             return ReferenceStatistics([np.concatenate([rows.ravel() for rows in own])[None] for own in found])
         return ReferenceStatistics([rows for (rows,) in found])
 
+    @retried
     def _least(self, i: int, risk: Risk, sigma: Floats) -> Floats:
         """`minimise` for one band: sort its |d|, then evaluate the risk at every one."""
         build, threads, stream = self._build, self._options.threads, self._stream

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wavefilt.arrays import Counts, DType
+from wavefilt.arrays import Array, Counts, DType
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray
 from wavefilt.backends.cuda.runtime.target import cuda
 
@@ -45,6 +45,11 @@ class Band(NamedTuple):
     pitch: int
     length: int
     rows: int
+
+    def of(self, host: Array) -> Array:
+        """Return a view of the coefficients in a copy of the array in host memory."""
+        strides = host.itemsize * self.pitch, host.itemsize
+        return np.lib.stride_tricks.as_strided(host[self.offset :], (self.rows, self.length), strides)
 
 
 class DetailLayout:

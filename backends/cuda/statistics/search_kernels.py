@@ -68,61 +68,22 @@ def room_for(n: int) -> int:
     return ROOMS[0] if n <= 8 * ROOMS[0] else ROOMS[1]
 
 
-@device
-def _begin(state, edge_keys, segment, low, shift, top, nothing):
-    """Lay the first window of a search; ``nothing`` is greater than all bits."""
-    if cuda.threadIdx.x == 0:
-        window.lay(state, edge_keys, segment, low, shift, top)
-        for field in (window.BELOW, window.NEXT, window.LISTED, window.TICKET, window.INSIDE, window.UNDER):
-            state[segment * window.FIELDS + field] = 0
-        state[segment * window.FIELDS + window.BASE] = window.NOT_YET
-        state[segment * window.FIELDS + window.ABOVE] = nothing
-
-
-@cache
-def _concluding(dtype: str, drawn: int, threads: int, share: float) -> DeviceFunction:
-    """Device function: the last of some blocks that have drawn a sample into ``keys`` lays the window of a segment.
-
-    Each has counted its own values in the widest bins of ``histogram``.
-    """
-    each, nothing = BINS // threads, magnitudes(np.dtype(dtype).itemsize)
-    (_, refine), (_, add, _, _) = (
-        window.bracketing(dtype, drawn, threads, share=share, wide=True),
-        window.histogram(threads),
-    )
-
-    @device
-    def conclude(samples, begin, parts, segment, histogram, workspace, tally, search):
-        keys, coarse, state = samples.keys, samples.coarse, search.state
-        cuda.syncthreads()
-        if parts > 1:
-            add(histogram, coarse, segment)
-            if not window.last_of(parts, state, segment * window.FIELDS, tally):
-                return
-        for j in range(each):
-            i = j * threads + cuda.threadIdx.x
-            if parts > 1:
-                histogram[i] = coarse[segment * BINS + i]
-                coarse[segment * BINS + i] = 0
-            search.counts[segment * BINS + i] = 0
-        cuda.syncthreads()
-        low, shift, top = refine(keys, begin, histogram, workspace)
-        _begin(state, search.edge_keys, segment, low, shift, top, nothing)
-
-    return conclude
-
-
 @cache
 def sample(build: Build, drawn: int, share: float = MEDIAN) -> Kernel:
-    """Kernel of ``parts`` blocks for every row and band, which lay a first window from values of the band itself."""
+    """Kernel of ``parts`` blocks for every row and band, which lay a first window from values of the band itself.
+
+    Each block counts its own values in the widest bins; the last one of a segment lays the window.
+    """
     dtype, threads = build.dtype, build.threads
-    widest = first_shift(np.dtype(dtype).itemsize)
-    conclude, scattered = _concluding(dtype, drawn, threads, share), window.scattering(drawn)
-    clear, _, _, _ = window.histogram(threads)
+    widest, nothing = first_shift(np.dtype(dtype).itemsize), magnitudes(np.dtype(dtype).itemsize)
+    each, scattered = BINS // threads, window.scattering(drawn)
+    _, refine = window.bracketing(dtype, drawn, threads, share=share, wide=True)
+    clear, add, _, _ = window.histogram(threads)
 
     @kernel(build, drawn, share)
     def sample(where, parts, samples, search):
         _, keys, bands, _, rows = where
+        coarse, state = samples.coarse, search.state
         histogram = cuda.shared.array(BINS, np.int32)
         workspace = cuda.shared.array(WORKSPACE, np.int32)
         tally = cuda.shared.array(3, np.int32)
@@ -138,7 +99,25 @@ def sample(build: Build, drawn: int, share: float = MEDIAN) -> Kernel:
             bits = keys[source + scattered(i, n)]
             samples.keys[target + i] = bits
             window.count_in_bin(bits, 0, widest, histogram)
-        conclude(samples, target, parts, segment, histogram, workspace, tally, search)
+        cuda.syncthreads()
+        if parts > 1:
+            add(histogram, coarse, segment)
+            if not window.last_of(parts, state, segment * window.FIELDS, tally):
+                return
+        for j in range(each):
+            i = j * threads + cuda.threadIdx.x
+            if parts > 1:
+                histogram[i] = coarse[segment * BINS + i]
+                coarse[segment * BINS + i] = 0
+            search.counts[segment * BINS + i] = 0
+        cuda.syncthreads()
+        low, shift, top = refine(samples.keys, target, histogram, workspace)
+        if cuda.threadIdx.x == 0:
+            window.lay(state, search.edge_keys, segment, low, shift, top)
+            for field in (window.BELOW, window.NEXT, window.LISTED, window.TICKET, window.INSIDE, window.UNDER):
+                state[segment * window.FIELDS + field] = 0
+            state[segment * window.FIELDS + window.BASE] = window.NOT_YET
+            state[segment * window.FIELDS + window.ABOVE] = nothing
 
     return sample
 
@@ -167,10 +146,10 @@ def measuring(dtype: str, threads: int) -> DeviceFunction:
 
 
 @cache
-def comparing(dtype: str, threads: int, whole: bool) -> DeviceFunction:
+def comparing(dtype: str, threads: int) -> DeviceFunction:
     """Device function: of this thread's 32 values, the sum of squares, how many lie below the window, and which inside.
 
-    ``whole`` if all values are there, else they end at ``last``.
+    Values end at ``last``.
     """
     number, nothing = np.dtype(dtype).type, np.dtype(dtype).type(np.nan)  # neither below a window nor inside
 
@@ -221,7 +200,13 @@ def comparing(dtype: str, threads: int, whole: bool) -> DeviceFunction:
             at += 4 * threads
         return square, smaller, inside
 
-    return compare_all if whole else compare_last
+    @device
+    def compare_some(coefficients, source, start, last, bottom, top, with_energy, square, smaller):
+        if start + 32 * threads <= last:
+            return compare_all(coefficients, source, start, last, bottom, top, with_energy, square, smaller)
+        return compare_last(coefficients, source, start, last, bottom, top, with_energy, square, smaller)
+
+    return compare_some
 
 
 @cache
@@ -298,9 +283,9 @@ def scan(build: Build, stage: int, share: float = MEDIAN) -> Kernel:
     dtype, threads = build.dtype, build.threads
     key = np.dtype(f"i{np.dtype(dtype).itemsize}").type
     total, (clear, add, _, _) = window.summing(threads), window.histogram(threads)
-    measure, next_above = measuring(dtype, threads), window.next_value(dtype, threads)
+    measure, following = measuring(dtype, threads), window.next_value(np.dtype(dtype).itemsize, threads)
     take, deliver = _listing(dtype, threads, stage)
-    compare_all, compare_last = comparing(dtype, threads, True), comparing(dtype, threads, False)
+    compare_some = comparing(dtype, threads)
     narrower = window.narrowing(dtype, threads, share)
 
     @kernel(build, stage, share, registers=48 if dtype == "float32" else None, since=(9, 0))
@@ -334,7 +319,9 @@ def scan(build: Build, stage: int, share: float = MEDIAN) -> Kernel:
                 if thread == 0:
                     partial[(row + 1) * cuda.gridDim.x - 1 - cuda.blockIdx.x] = sums[0]
             if searched:
-                next_above(keys, source, first, last, state[field + window.LOW], least, middle, segment)
+                above = following(keys, source + first, last - first, state[field + window.LOW], least)
+                if thread == 0:
+                    cuda.atomic.min(middle, 2 * segment + 1, above)
                 if not pooled and window.last_of(parts, state, field, tally) and thread == 0:
                     state[field + window.NEXT] = 0
             return
@@ -351,14 +338,9 @@ def scan(build: Build, stage: int, share: float = MEDIAN) -> Kernel:
         bottom, top = edges[2 * segment], edges[2 * segment + 1]
         smaller, square = 0, 0.0
         for start in range(first, last, 32 * threads):
-            if start + 32 * threads <= last:
-                square, smaller, inside = compare_all(
-                    details, source, start, last, bottom, top, with_energy, square, smaller
-                )
-            else:
-                square, smaller, inside = compare_last(
-                    details, source, start, last, bottom, top, with_energy, square, smaller
-                )
+            square, smaller, inside = compare_some(
+                details, source, start, last, bottom, top, with_energy, square, smaller
+            )
             at = source + start + 4 * thread  # of few, so they are taken afterwards
             place = take(keys, at, inside, listing, low, shift, staged, histogram, tally)
             # two thirds stay free, five times what is expected of an iteration
@@ -449,8 +431,8 @@ def finish(build: Build, close: int, share: float = MEDIAN) -> Kernel:
     """
     threads, itemsize = build.threads, np.dtype(build.dtype).itemsize
     key, widest, infinity = np.dtype(f"i{itemsize}").type, first_shift(itemsize), magnitudes(itemsize)
-    select, _ = window.selecting(itemsize, threads, False)
-    select_all, following = window.selecting(itemsize, threads, True)
+    select, select_all = (window.selecting(itemsize, threads, wide) for wide in (False, True))
+    following = window.next_value(itemsize, threads)
 
     @device
     def take(k, low, top, values, tally, closest):
@@ -566,7 +548,7 @@ def _filling(dtype: str, threads: int, room: int, drawn: int, share: float) -> D
     mask, widest = magnitudes(itemsize), first_shift(itemsize)
     (bracket, _), scattered = window.bracketing(dtype, drawn, threads, DEVIATIONS, share), window.scattering(drawn)
     measure = measuring(dtype, threads)
-    compare_all, compare_last = comparing(dtype, threads, True), comparing(dtype, threads, False)
+    compare_some = comparing(dtype, threads)
 
     @device
     def fill(coefficients, keys, begin, n, with_energy, values, histogram, workspace, tally):
@@ -589,14 +571,9 @@ def _filling(dtype: str, threads: int, room: int, drawn: int, share: float) -> D
         bottom, top, smaller = value_of(low, coefficients), value_of(last, coefficients), 0
         cuda.syncthreads()
         for start in range(0, n, 32 * threads):
-            if start + 32 * threads <= n:
-                square, smaller, inside = compare_all(
-                    coefficients, begin, start, n, bottom, top, with_energy, square, smaller
-                )
-            else:
-                square, smaller, inside = compare_last(
-                    coefficients, begin, start, n, bottom, top, with_energy, square, smaller
-                )
+            square, smaller, inside = compare_some(
+                coefficients, begin, start, n, bottom, top, with_energy, square, smaller
+            )
             # every thread, so that a warp adds up before one atomic
             place = np.int32(cuda.atomic.add(tally, 1, np.int32(cuda.popc(inside))))
             at = begin + start + 4 * thread
@@ -623,9 +600,8 @@ def whole(build: Build, room: int, share: float = MEDIAN, drawn: int = DRAWN) ->
     itemsize = np.dtype(dtype).itemsize
     key, widest, infinity = np.dtype(f"i{itemsize}").type, first_shift(itemsize), magnitudes(itemsize)
     total, measure = window.summing(threads), measuring(dtype, threads)
-    fill, (select, _) = _filling(dtype, threads, room, drawn, share), window.selecting(itemsize, threads, False)
-    select_all, following = window.selecting(itemsize, threads, True)
-
+    select, select_all = (window.selecting(itemsize, threads, wide) for wide in (False, True))
+    fill, following = _filling(dtype, threads, room, drawn, share), window.next_value(itemsize, threads)
     ranks = window.ranking(share)
 
     @kernel(build, room, drawn, share, registers=56 if dtype == "float32" else None, since=(9, 0))
