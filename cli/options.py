@@ -240,6 +240,8 @@ TABLE = [
     Option("--basis", group=METHOD, type=click.Choice(BASES), help="wp: cost of the best basis. [default: risk]"),
     Option("--two-dimensional", group=METHOD, is_flag=True,
            help="Transform all traces of a file together, as a section."),
+    Option("--statics", group=METHOD, is_flag=True,
+           help="Find shifts and amplitudes of the traces of a section, denoise it without them, and put them back."),
     Option("--shrink", group=METHOD, type=Text(names=lambda: [*FUNCTIONS, *ESTIMATORS]), metavar="NAME",
            help="Threshold function, by default that of the rule. One of:"),
     Option("--scope", group=METHOD, type=click.Choice(SCOPES), default=DEFAULTS["scope"],

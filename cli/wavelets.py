@@ -56,6 +56,6 @@ def wavelets(family: str | None, as_json: bool) -> None:
     if family is None:
         click.echo(
             f"\n--transform dtcwt: FIRST,LATER such as {DTCWT.default_wavelet}; FIRST is {', '.join(BIORTS)}, LATER "
-            f"{', '.join(QSHIFTS)}\n--transform fk: sineTxN, windows of T traces by N samples, such as "
+            f"{', '.join(QSHIFTS)}\n--transform fk: sineTxN, windows of T traces by N samples, or "
             f"{FK.default_wavelet}"
         )

@@ -166,10 +166,18 @@ def test_windows_that_cannot_be_used_are_not_declared(make, tmp_path):
 
 def test_options_without_noise_windows_are_judged_with_it():
     recording = wavefilt.read(seg2_file())
-    for options in ({"two_dimensional": True}, {"transform": "wp"}):
-        y = recording.denoise(**options)
-        np.testing.assert_array_equal(y.samples, recording.denoise(**options, sigma="level").samples)
-        assert y.trust(recording).facts()["noise"][0]["kind"] == "declared"
+    y = recording.denoise(transform="wp")
+    np.testing.assert_array_equal(y.samples, recording.denoise(transform="wp", sigma="level").samples)
+    assert y.trust(recording).facts()["noise"][0]["kind"] == "declared"
+
+
+def test_sections_use_the_window_that_all_traces_share():
+    recording = wavefilt.read(seg2_file())
+    window = min(recording.declared_noise.windows, key=lambda window: window[2])
+    y = recording.denoise(two_dimensional=True, transform="fk")
+    np.testing.assert_array_equal(
+        y.samples, recording.denoise(two_dimensional=True, transform="fk", sigma=window).samples
+    )
 
 
 def seg2_file(*arguments):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -15,12 +16,13 @@ from wavefilt.backends import registry
 from wavefilt.backends.interface import Backend, DeviceBackend, Taken, accelerates
 from wavefilt.engine import Outcome
 from wavefilt.options import NoiseForm, Options
+from wavefilt.statics import denoise_without
 from wavefilt.thresholding.rules import RULES, Rule
 from wavefilt.transforms import TRANSFORMS, Transform
 from wavefilt.vocabulary import Basis, Detrend, Estimator, Mode, Scope, Shrink
 from wavefilt.vocabulary import Rule as RuleName
 from wavefilt.vocabulary import Transform as TransformName
-from wavefilt.wavelets.filters import WaveletLike, with_levels
+from wavefilt.wavelets.filters import WaveletLike
 
 
 def denoise(
@@ -39,6 +41,7 @@ def denoise(
     detrend: Detrend | None = None,
     blend: float = 0.0,
     basis: Basis | None = None,
+    statics: bool = False,
     axis: int = -1,
     axes: tuple[int, int] | None = None,
     backend: str | Backend = "auto",
@@ -129,6 +132,9 @@ def denoise(
         that compare variances need some noise before the onset.
     basis : {"risk", "entropy", "full"}, optional
         With "wp", the basis of least risk (the default), of least entropy, or all packets of the deepest level.
+    statics : bool
+        With ``axes``, find the residual shifts and amplitudes of the traces, denoise the section without them, and put
+        them back (`wavefilt.statics.find`), with any transform.
     axis : int
         Time axis.
     axes : pair of int, optional
@@ -222,7 +228,23 @@ def denoise(
     if axes is not None and axis != -1:
         raise ValueError(f"`axis={axis}` and `axes={axes}` both name what to transform: give one")
     ndim: Literal[1, 2] = 1 if axes is None else 2
-    given = wavelet, level, mode, rule, shrink, sigma, scope, keep, transform, spins, ndim, detrend, blend, basis
+    given = (
+        wavelet,
+        level,
+        mode,
+        rule,
+        shrink,
+        sigma,
+        scope,
+        keep,
+        transform,
+        spins,
+        ndim,
+        detrend,
+        blend,
+        basis,
+        statics,
+    )
     if PLAIN.issuperset(map(type, given)):
         meant = RULES.get(rule), TRANSFORMS.get(transform)  # type: ignore[arg-type]  # a name may be registered again
         options = _options(meant, *given)  # type: ignore[arg-type]
@@ -243,11 +265,11 @@ def denoise(
         taken = arrays.take(x, *along)
     into = None if out is None else taken.rows_of(out)
     outcome = run(taken.rows, options, backend, out=into)
-    if ndim == 2 and options.level is None and outcome.level == 0 and taken.rows.size:
-        size, name = min(taken.rows.shape[1:]), options.filters.name
-        few = f"{size} samples along an axis are too few for one level of {name} in two dimensions"
-        others = with_levels(size, options.filters) or "no wavelet has a level"
-        warnings.warn(f"unchanged: {few}; {others}", stacklevel=2)
+    used = outcome.options.filters.name
+    if ndim == 2 and options.level is None and taken.rows.size and (used != options.filters.name or not outcome.level):
+        few = f"are too few for one level of {options.filters.name} in two dimensions"
+        instead = f"{used} is used" if outcome.level else "the section is unchanged"
+        warnings.warn(f"{min(taken.rows.shape[1:])} samples along an axis {few}; {instead}", stacklevel=2)
     y = taken.restore(outcome.samples)
     residual = taken.restore(taken.rows - outcome.samples) if return_residual else None
     if out is not None:
@@ -257,7 +279,7 @@ def denoise(
     return (y, residual) if return_residual else y
 
 
-PLAIN = frozenset((str, int, float, type(None)))
+PLAIN = frozenset((str, int, float, bool, type(None)))
 """Types of options that cannot change, so that checked options are found again by their values."""
 
 
@@ -281,6 +303,10 @@ def run(
     """
     rows = x if x.ndim > options.ndim else x[None]
     shape = rows.shape
+    options = options.fitting(*shape[1:])
+    if options.statics and x.size:
+        outcome = denoise_without(rows, options, lambda own, others: run(own, others, backend, report))
+        return replace(outcome, samples=outcome.samples.reshape(x.shape))
     level = options.level_for(*shape[1:])
     analysis = options.analysis(level)
     chosen = registry.choose(backend, arrays.dtype_name(x.dtype), shape, analysis, True, options.host_only)

@@ -35,6 +35,7 @@ from wavefilt.wavelets.boundary import ROUND, extended
 
 if TYPE_CHECKING:
     from wavefilt.backends.interface import Backend
+    from wavefilt.statics import Statics
 
 BINS = {4: 1 << 16, 8: 1 << 21}
 """Bins of a table of magnitudes, by their bytes: two passes find a float32, three a float64."""
@@ -505,6 +506,7 @@ class Outcome:
     backend: str
     level: int
     found: list[Estimate] | Measured
+    statics: Statics | None = None
 
     @cached_property
     def estimates(self) -> list[Estimate]:
@@ -798,6 +800,8 @@ def window_noise(
     coloured noise they are NaN, which stands for the estimate from all coefficients of the level. So are the levels of
     traces with a run of equal samples in the window; a record has the noise of its other traces.
     """
+    if options.ndim == 2:
+        return _window_noise_of_sections(traces, parts, options, level, backend)
     window = options.noise.window_in(traces.shape[1])
     length = window.stop - window.start
     rows = np.ascontiguousarray(traces[:, window])
@@ -817,6 +821,29 @@ def window_noise(
     found = options.transform.noise(statistics, "level", options.bands(depth))
     found = np.where(covered.any() if record else covered, found, np.nan)
     return np.concatenate([found, found[-1:] * options.noise_gains(level - depth + 1, "global")[1:]])
+
+
+def _window_noise_of_sections(
+    x: Array, parts: Sequence[tuple[Segments, int]], options: Options, level: int, backend: Backend
+) -> Floats:
+    """Return the noise (bands, sections), or (bands, 1) of a record, from the noise window of the live traces."""
+    window, found = options.noise.window_in(x.shape[2]), np.zeros((len(options.bands(level)), len(x)))
+    for part, _ in parts:
+        sections = part.of(x)[..., window]
+        if part.live is not None:
+            sections = sections[:, part.live[:, window].all(axis=1)]
+        shape = sections.shape[1:]
+        depth = min(level, options.transform.usual_level(shape, options.filters)) if min(shape) else 0
+        if depth == 0:
+            few = f"the noise window has {shape[0]} traces of {shape[1]} samples, too few for {options.filters.name}"
+            raise ValueError(f"{few}; give a longer one")
+        pyramid = backend.decompose(np.ascontiguousarray(sections), options.analysis(depth))
+        own = np.sqrt(backend.statistics([pyramid], "trace").mean_square() / options.transform.parts)
+        found[:, part.rows] = options.transform.noise_from_fewer(own, level, options)
+    if options.scope == "record":
+        rows = np.concatenate([part.rows for part, _ in parts])
+        found = np.sqrt(np.square(found[:, rows]).mean(axis=1, keepdims=True))
+    return found
 
 
 def _window_energy(

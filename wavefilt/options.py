@@ -43,7 +43,7 @@ from wavefilt.vocabulary import (
 from wavefilt.vocabulary import Rule as RuleName
 from wavefilt.vocabulary import Transform as TransformName
 from wavefilt.wavelets import boundary
-from wavefilt.wavelets.filters import WaveletLike, with_levels
+from wavefilt.wavelets.filters import WaveletLike, shorter, with_levels
 
 GOLDEN = (3 - math.sqrt(5)) / 2
 """The fractional parts of its multiples are spread evenly from 0 to 1, for any number of multiples."""
@@ -303,6 +303,7 @@ class Common(TypedDict, total=False):
     spins: int
     detrend: Detrend | None
     blend: float
+    statics: bool
 
 
 class Keywords(Common, total=False):
@@ -347,6 +348,7 @@ class Options:
     detrend: Detrend | None = None
     blend: float = 0.0
     basis: Basis | None = None
+    statics: bool = False
     filters: Any = field(init=False, repr=False, compare=False)
     """The filters that ``wavelet`` means, as `Transform.filters` returns them."""
     noise: Noise = field(init=False, repr=False, compare=False)
@@ -370,18 +372,19 @@ class Options:
             detrend: Detrend | None = None,
             blend: float = 0.0,
             basis: Basis | None = None,
+            statics: bool = False,
         ) -> None: ...
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "transform", transforms.find(self.transform, self.ndim, self.basis))
+        rule = self.transform.default_rule if self.rule is None else self.rule
+        object.__setattr__(self, "rule", rules.find(rule))
         if self.wavelet is None:
-            object.__setattr__(self, "wavelet", self.transform.default_wavelet)
+            object.__setattr__(self, "wavelet", self.transform.usual_wavelet(self.rule))
         assert self.wavelet is not None
         object.__setattr__(self, "filters", self.transform.filters(self.wavelet))
         check("mode", self.mode, boundary.EXTENSIONS)
         check("scope", self.scope, SCOPES)
-        rule = self.transform.default_rule if self.rule is None else self.rule
-        object.__setattr__(self, "rule", rules.find(rule))
         if self.transform.parts == 2 and not self.rule.complex:
             others = ", ".join(name for name, rule in rules.RULES.items() if rule.complex)
             raise OptionError(
@@ -406,6 +409,10 @@ class Options:
             check("detrend", self.detrend, DETRENDS)
         if not is_number(self.blend) or not 0 <= self.blend < 1:
             raise OptionError(f"`blend={self.blend!r}` must be a number of at least 0, and less than 1")
+        if not isinstance(self.statics, bool):
+            raise OptionError(f"`statics={self.statics!r}` must be True or False")
+        if self.statics and self.ndim == 1:
+            raise OptionError("`statics=True` is for sections: use `two_dimensional=True`, or two axes")
 
     def _check_shrink(self) -> None:
         if self.shrink is None:
@@ -442,7 +449,7 @@ class Options:
         """Whether only backends in host memory support these options."""
         name, rule = self.transform.name, self.rule
         on_device = name not in ("modwt2", "wp") and (rule.together is None or (rule.local and name != "dwt2"))
-        return self.noise.changing or not on_device or (self.ndim == 2 and self.spins > 1)
+        return self.noise.changing or self.statics or not on_device or (self.ndim == 2 and self.spins > 1)
 
     @cached_property
     def shrinks_approximation(self) -> bool:
@@ -526,6 +533,13 @@ class Options:
     def deepest(self, *shape: int) -> int:
         """Return the maximum number of levels for a trace of this length, or a section of this shape."""
         return self.transform.deepest(shape, self.filters)
+
+    def fitting(self, *shape: int) -> Options:
+        """Return these options with a shorter wavelet of the family for a section too small for one level."""
+        if self.ndim == 1 or self.level is not None or self.transform.usual_level(shape, self.filters):
+            return self
+        wavelet = shorter(min(shape), self.filters)
+        return self if wavelet is None else replace(self, wavelet=wavelet)
 
     def halo(self, level: int) -> int | None:
         """Return the number of samples on each side of a chunk that its result depends on, as `Transform.halo`."""
@@ -665,7 +679,7 @@ class Options:
         used |= {"wavelet": self.filters.name, "level": level if self.transform.has_levels else None}
         if not self.rule.own_function:
             used["shrink"] = self.shrink_word
-        used |= {"detrend": self.trend, "blend": self.blend or None}
+        used |= {"detrend": self.trend, "blend": self.blend or None, "statics": self.statics or None}
         used |= {"rule": self.rule.option, "transform": self.transform.word}
         call = separator.join(f"{name}={used[name]!r}" for name in sorted(used) if used[name] is not None)
         return f"wavefilt {__version__}: denoise({call})"

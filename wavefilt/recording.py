@@ -209,8 +209,9 @@ class Recording(io.Contents):
         traces: dict[NoiseForm, list[int]] = {}
         for trace, one in enumerate(self.sigmas(sigma, options)):
             traces.setdefault(one, []).append(trace)
-        if options.scope == "record" and len(traces) > 1:
-            raise ValueError(f'{self.source}: scope="record" needs noise at the same samples of all traces: {sigma!r}')
+        if len(traces) > 1 and (options.scope == "record" or options.ndim == 2):
+            what = "a section" if options.ndim == 2 else 'scope="record"'
+            raise ValueError(f"{self.source}: {what} needs noise at the same samples of all traces: {sigma!r}")
         return [(replace(options, sigma=one), rows) for one, rows in traces.items()] or [(options, [])]
 
     @property
@@ -286,13 +287,17 @@ class Recording(io.Contents):
         noise = self.declared_noise if sigma is None and options.sigma == "level" else None
         methods = [(options, [])] if sigma is None and noise is None else self.methods(options, sigma)
         outcome = _denoised(rows, methods, backend, report)
+        asked, used, notes = options.filters.name, outcome.options.filters.name, self.notes
+        if used != asked:
+            notes = (*notes, f"too few traces or samples for one level of {asked}: {used} is used")
         if taken:
-            return replace(self, traces=taken.restore(outcome.samples), outcome=outcome, noise=noise)
+            own = taken.restore(outcome.samples)
+            return replace(self, traces=own, outcome=outcome, noise=noise, notes=notes)
         traces = [
             y[: len(x)].astype(arrays.compute_dtype(x.dtype), copy=False)
             for y, x in zip(outcome.samples, self.traces, strict=True)
         ]
-        return replace(self, traces=traces, outcome=outcome, noise=noise)
+        return replace(self, traces=traces, outcome=outcome, noise=noise, notes=notes)
 
     def check(self, options: Options) -> None:
         """Raise ValueError for a section of traces of several lengths."""
@@ -429,10 +434,13 @@ class DeclaredNoise:
 
     def sigmas(self, options: Options | None = None) -> list[NoiseForm]:
         """Return the option ``sigma`` of each trace: its window if it has one that ``options`` support, or "level"."""
+        if options is not None and options.ndim == 2:  # the samples in the windows of all traces
+            shared = min((w or ("window", 0, 0) for w in self.windows), key=lambda w: w[2])
+            return [shared if supports(options, shared, len(self.windows)) else "level"] * len(self.windows)
         usable = {w for w in set(self.windows) if w and (options is None or supports(options, w))}
         found: list[NoiseForm] = [w if w in usable else "level" for w in self.windows]
-        shared = options is not None and options.scope == "record"
-        return ["level"] * len(found) if shared and len(set(found)) > 1 else found
+        together = options is not None and options.scope == "record"
+        return ["level"] * len(found) if together and len(set(found)) > 1 else found
 
 
 def streamed(source: Source, given: Mapping[str, Any], preset: str | None = None) -> Options:
@@ -458,14 +466,16 @@ def streamed(source: Source, given: Mapping[str, Any], preset: str | None = None
     return replace(options, sigma=window) if usable else options  # type: ignore[arg-type]
 
 
-def supports(options: Options, sigma: NoiseForm) -> bool:
-    """Return whether the noise can be estimated in a window with these options."""
+def supports(options: Options, sigma: NoiseForm, traces: int = 0) -> bool:
+    """Return whether the noise can be estimated in a window with these options, for sections of some ``traces``."""
     try:
         window = replace(options, sigma=sigma).noise.window
     except OptionError:
         return False
-    long = window is None or options.transform.usual_level((window[1] - window[0],), options.filters) > 0
-    return options.rule.local or long
+    if window is None or (options.rule.local and options.ndim == 1):
+        return True
+    shape = ((traces or window[1] - window[0],) if options.ndim == 2 else ()) + (window[1] - window[0],)
+    return options.transform.usual_level(shape, options.fitting(*shape).filters) > 0
 
 
 def _denoised(

@@ -211,6 +211,7 @@ def describe(before: Recording, after: Recording, seconds: float) -> Facts:
         **_spread("sigma", "", before, outcome, lambda e: e.sigma),
         **_spread("thresholds", "", before, outcome, lambda e: e.thresholds),
         **_approximation(before, outcome),
+        **_statics(outcome),
         **({"noise": after.noise.source} if after.noise and isinstance(method.sigma, tuple) else {}),
         "residual_energy": residual_energy(before, after),
         "statements": statements(before, after),
@@ -257,6 +258,7 @@ def resolved(method: Options, level: int) -> Facts:
         **({"detrend": method.trend} if method.trend else {}),
         **({"blend": method.blend} if method.blend else {}),
         **({"basis": method.basis} if method.basis else {}),
+        **({"statics": True} if method.statics else {}),
     }
 
 
@@ -348,6 +350,14 @@ def _spread(name: str, suffix: str, recording: Recording, outcome: Outcome, of: 
     levels = [np.concatenate([rows[i] for rows in found if len(rows) > i]) for i in range(depth)]
     medians, ranges = spread([level for level in levels if level.size])
     return {f"{name}{suffix}": medians, f"{name}_range{suffix}": ranges}
+
+
+def _statics(outcome: Outcome) -> Facts:
+    """Return the shifts in samples and the factors of the traces of a section, if statics were searched for."""
+    statics = outcome.statics
+    if statics is None:
+        return {}
+    return {"shifts": statics.shifts[0].round(3).tolist(), "factors": statics.factors[0].round(3).tolist()}
 
 
 def _approximation(recording: Recording, outcome: Outcome) -> Facts:

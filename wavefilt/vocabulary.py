@@ -54,7 +54,7 @@ DETRENDS: tuple[str, ...] = get_args(Detrend)
 HIDINGS: tuple[str, ...] = get_args(Hiding)
 DISPLAYS: tuple[str, ...] = get_args(Display)
 TRACES_BY: tuple[str, ...] = get_args(TracesBy)
-PANELS = ("before", "after", "residual", "spectrograms", "spectra", "levels")
+PANELS = ("before", "after", "residual", "spectrograms", "spectra", "levels", "statics")
 """The panels of a figure."""
 SYNONYMS = {
     "swt": "modwt", "udwt": "modwt", "stationary": "modwt", "undecimated": "modwt", "atrous": "modwt", "cwt": "dtcwt",

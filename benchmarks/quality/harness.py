@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -84,7 +85,10 @@ def gains(case: Case) -> Iterator[Row]:
             continue
         chosen = tuned(method, case.tuning)
         for record in case.records:
-            yield {**record.about, "method": method.name, **measures(record, method.run(record, **chosen))}
+            started = time.perf_counter()
+            y = method.run(record, **chosen)
+            row: Row = {**record.about, "method": method.name, **measures(record, y)}
+            yield row if record.group in methods.BY_GROUP else row | {"seconds": time.perf_counter() - started}
 
 
 def growth(record: Record, y: Samples) -> tuple[float, float]:

@@ -6,6 +6,7 @@ clean samples known: more than a user has. The library has its own parameters.
 
 from __future__ import annotations
 
+import importlib
 import math
 import re
 from collections.abc import Callable, Iterator
@@ -241,6 +242,40 @@ def fx_deconvolution(x: Samples, order: float, traces: float, damping: float = 0
     return windowed(x, (int(traces), TIME), partial(_by_frequency, function=predicted, padding=2))
 
 
+def cadzow(x: Samples, rank: float, damping: float = 2, traces: float = 48) -> Samples:
+    """Reduce the rank of the Hankel matrix of each frequency and average its antidiagonals (Trickett 2008).
+
+    Damped as by Huang et al. (2016): a singular value s is multiplied by 1 - (t/s)^damping, t the largest one left out.
+    """
+
+    def reduced(spectra: Samples) -> Samples:
+        columns = spectra.shape[1] // 2 + 1
+        kept = min(int(rank), columns - 1)
+        matrix = np.ascontiguousarray(np.lib.stride_tricks.sliding_window_view(spectra, columns, axis=1))
+        values, vectors = np.linalg.eigh(matrix.conj().swapaxes(1, 2) @ matrix)
+        squares, basis = np.maximum(values, 1e-30), vectors[..., -kept:]
+        factors = 1 - (squares[:, [-kept - 1]] / squares[:, -kept:]) ** (damping / 2)
+        low = (matrix @ basis * factors[:, None]) @ basis.conj().swapaxes(1, 2)
+        found, counts = np.zeros_like(spectra), np.zeros(spectra.shape[1])
+        for j in range(columns):
+            found[:, j : j + low.shape[1]] += low[..., j]
+            counts[j : j + low.shape[1]] += 1
+        return np.asarray(found / counts)
+
+    return windowed(x, (int(traces), TIME), partial(_by_frequency, function=reduced))
+
+
+def bm3d(record: Record) -> Samples:
+    """Apply BM3D (Mäkinen, Azzari and Foi 2020) with the true spectrum of the noise."""
+    module = importlib.import_module("bm3d")
+    if not hasattr(np, "trapz"):
+        setattr(np, "trapz", np.trapezoid)  # noqa: B010  # its version 4.0.3 needs the name that NumPy 2.4 removed
+    noise = np.asarray(record.x, np.float64) - record.clean
+    scale = record.x.std()  # it expects values of about 1
+    power = np.square(np.abs(fft.fft(noise / scale))).mean(axis=0) * len(noise)
+    return np.asarray(module.bm3d(record.x / scale, np.tile(power, (len(noise), 1))) * scale)
+
+
 def non_local_means(record: Record, strength: float) -> Samples:
     """Apply scikit-image's non-local means with the true standard deviation of the noise."""
     from skimage.restoration import denoise_nl_means
@@ -250,14 +285,17 @@ def non_local_means(record: Record, strength: float) -> Samples:
 
 
 SECTIONS = [
-    *(library(f"section, {text}", text) for text in ("bayes", "sure", "ebayes, mean", "bayes, db2", "bivariate", "js")),
+    *(library(f"section, {text}", text) for text in ("bayes", "sure", "ebayes, mean", "bivariate", "js")),
     *(library(f"section, {text}", text) for text in ("bayes, modwt", "bayes, dtcwt", "bivariate, dtcwt", "js, dtcwt")),
-    *(library("section, fk, sine16x32", "js, fk, 16 x 32"), library("section, fk", "js, fk")),
+    *(library("section, fk, sine32x64", "js, fk, 32 x 64"), library("section, fk", "js, fk")),
+    *(library(f"section, {text}", f"js, {text}, statics", statics=True) for text in ("dtcwt", "fk")),
     library("bayes, modwt", "traces: bayes, modwt"),
     library("js, dtcwt", "traces: js, dtcwt"),
     Method(
         "f-x deconvolution", lambda r, **own: fx_deconvolution(r.x, **own), {"order": (2, 4, 8), "traces": (24, 48)}
     ),
+    Method("Cadzow", lambda r, **own: cadzow(r.x, **own), {"rank": (2, 4, 8)}),
+    Method("BM3D", bm3d, package="bm3d"),
     Method("non-local means", non_local_means, {"strength": (0.6, 0.8, 1.0)}, "scikit-image"),
 ]
 """Methods for sections."""

@@ -100,7 +100,10 @@ def disturbed(clean: Samples, added: Samples, decibels: float) -> Samples:
 def draws(clean: Samples, kind: str, decibels: float, count: int, seed: int = 2) -> Samples:
     """Return copies of a record (draws, traces, samples), each with its own noise."""
     rng = np.random.default_rng(seed)
-    return disturbed(clean, np.array([noise(rng, clean.shape, kind) for _ in range(count)]), decibels)
+    added = [
+        field_noise(clean.shape, rng) if kind == "recorded" else noise(rng, clean.shape, kind) for _ in range(count)
+    ]
+    return disturbed(clean, np.array(added), decibels)
 
 
 # ---- test functions
@@ -480,8 +483,16 @@ def image() -> Samples | None:
     return np.asarray(x - x.mean())
 
 
-def sections() -> Iterator[tuple[str, str, Samples]]:
-    """Yield group, name and samples of every clean section."""
+def field_noise(shape: tuple[int, ...], rng: np.random.Generator) -> Samples:
+    """Return a different piece of recorded noise above 1 Hz for each trace, all of one standard deviation."""
+    count, noises = shape[1], [window.filtered for window in field_windows()]
+    pieces = [x[i : i + count] for x in noises for i in range(0, len(x) - count + 1, count)]
+    chosen = rng.permutation(len(pieces))[np.arange(shape[0]) % len(pieces)]
+    return np.array([pieces[i] / pieces[i].std() for i in chosen])
+
+
+def sections(field: Sequence[Path] = ()) -> Iterator[tuple[str, str, Samples]]:
+    """Yield group, name and samples of every clean section; the noise of ``field`` records counts as their signal."""
     clean = {name: make() for name, make in MODELS.items()}
     for name, x in clean.items():
         yield "models", name, x
@@ -493,18 +504,21 @@ def sections() -> Iterator[tuple[str, str, Samples]]:
         yield "24 traces", "seismic.dat", own[0]
     if photograph is not None:
         yield "image", "cameraman", photograph
+    for path in field:
+        x = np.asarray(wavefilt.read(path).samples, np.float64)
+        yield "field", path.name, x - x.mean(axis=1, keepdims=True)
 
 
-def cases_of_sections(quick: bool) -> Iterator[Case]:
-    """Yield every section with white and pink noise at 0 and 10 dB.
+def cases_of_sections(quick: bool, field: Sequence[Path] = ()) -> Iterator[Case]:
+    """Yield every section with white and pink noise at 0 and 10 dB; records of the ``field`` with recorded noise.
 
     Parameters of alternatives are tuned on another draw, of large sections on a quarter of the traces.
     """
     count = 1 if quick else 2
-    for group, name, clean in sections():
+    for group, name, clean in sections(field):
         if quick:
             clean = clean[:64, 256:512]
-        for kind, snr in product(("white", "pink"), (0,) if quick else (0, 10)):
+        for kind, snr in product(("recorded",) if group == "field" else ("white", "pink"), (0,) if quick else (0, 10)):
             one = Record(name, group, kind, snr, 0, clean, clean)
             drawn: Any = draws(clean, kind, snr, count).astype(np.float32)
             noisy = [replace(one, draw=i, x=x) for i, x in enumerate(drawn)]

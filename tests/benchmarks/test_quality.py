@@ -189,7 +189,10 @@ def test_the_noise_window_is_that_of_the_record():
 def test_an_alternative_that_is_not_installed_is_left_out_with_the_reason(monkeypatch):
     monkeypatch.setattr(methods, "version", lambda package: None)
     found = harness.left_out("sections")
-    assert found == {"non-local means": "scikit-image is not installed: pip install scikit-image"}
+    assert found == {
+        "BM3D": "bm3d is not installed: pip install bm3d",
+        "non-local means": "scikit-image is not installed: pip install scikit-image",
+    }
 
 
 def test_windows_that_are_kept_give_the_section_back():

@@ -124,7 +124,7 @@ def test_json_of_odd_samples_is_json(here, capsys, command, name):
     assert facts["samples"] == samples.shape[1]
 
 
-UNCHANGED = ["seismic.dat --two-dimensional -w db8", "seismic.dat -l 0", "seismic.dat -l 0 --dry-run", "short.npy"]
+UNCHANGED = ["seismic.dat -l 0", "seismic.dat -l 0 --dry-run", "short.npy"]
 
 
 @pytest.mark.parametrize("line", [*UNCHANGED, "short.npy --max-memory 1GiB"])
@@ -133,6 +133,12 @@ def test_an_unchanged_file_is_noted_once(here, capsys, line):
     code, _, err = run(capsys, "denoise", *line.split())
     assert (code, err.count("unchanged")) == (0, 1)
     assert run(capsys, "denoise", *line.split(), "-q", "--overwrite") == (0, "", "")
+
+
+def test_a_shorter_wavelet_is_noted(here, capsys):
+    line = "seismic.dat --two-dimensional -w db8 --transform dwt --rule bayes -v"
+    code, _, err = run(capsys, "denoise", *line.split())
+    assert (code, err.count("db3 is used")) == (0, 1)
 
 
 def test_a_dataset_is_named_as_it_was_given(here, capsys):

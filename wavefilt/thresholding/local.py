@@ -35,7 +35,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt.arrays import Array, Floats
-from wavefilt.threads import parallel
 
 LAMBDA = 2.0
 """λ where σ is estimated from medians, which the signal raises a little."""
@@ -47,8 +46,6 @@ NEXT = math.exp(-1 / 3)
 """Ratio of the weights of |W|² from one interval to the next."""
 OWN = 2
 """Weight of the energy of the band itself beside each adjacent band."""
-SPECTRA = 1 << 16
-"""Number of coefficients of spectra that are shrunk at once: they fit the cache of a core."""
 
 BIVARIATE = 3**0.25
 """Thresholds of rule bivariate in units of σ_n."""
@@ -135,39 +132,6 @@ class Local:
             shrunk.append(_times(band, np.where(counts[i] > 0, gain, 1)))
         return shrunk
 
-    def shrink_spectra(self, bands: Sequence[Array], thresholds: Floats, parts: int = 2) -> list[Array]:
-        """Shrink spectra of windows (sections, ..., wavenumbers), one band for each frequency, by 3 x 3 neighbours.
-
-        Frequencies are in order, from zero to Nyquist or back. Their neighbours beyond these are the conjugates at
-        opposite wavenumbers, because samples are real. Each neighbour counts relative to its own threshold (bands,
-        sections), that of one of its ``parts``.
-        """
-        waves, real = bands[0].shape[-1], bands[0].real.dtype
-        flat = [band.reshape(-1, waves) for band in bands]
-        shrunk, each = list(map(np.empty_like, flat)), len(flat[0]) // thresholds.shape[1]
-        there = (thresholds > 0).astype(real)
-        scale = np.divide(1, thresholds, out=np.zeros_like(thresholds), where=thresholds > 0)
-        scale = np.minimum(scale, np.finfo(real).max).astype(real)
-        number = 3 * parts * _over_frequencies(there[..., None])
-        together = max(SPECTRA // (len(bands) * waves), 1)
-
-        def shrink(start: int, stop: int) -> None:
-            for first in range(start, stop, together):
-                own = slice(first, min(first + together, stop))
-                section = np.arange(own.start, own.stop) // each
-                block = np.stack([band[own] for band in flat])
-                with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-                    relative = block * scale[:, section, None]
-                    energy = _over_frequencies(np.square(relative.real) + np.square(relative.imag))
-                    energy += np.roll(energy, 1, -1) + np.roll(energy, -1, -1)
-                    gain = np.maximum(1 - number[:, section] / energy, 0)
-                gain[there[:, section] == 0] = 1
-                for band, values in zip(shrunk, block * gain, strict=True):
-                    band[own] = values
-
-        parallel(shrink, len(flat[0]), together)
-        return [values.reshape(band.shape) for values, band in zip(shrunk, bands, strict=True)]
-
 
 @dataclass(frozen=True)
 class Bivariate:
@@ -221,16 +185,6 @@ def _times(band: Array, gain: Floats) -> Array:
 
 def _along_axes(grids: Grid | tuple[Grid, Grid]) -> tuple[Grid, ...]:
     return (grids,) if isinstance(grids, Grid) else grids
-
-
-def _over_frequencies(x: Array) -> Array:
-    """Return the sum of three neighbours along the first axis, reflected at the ends to opposite wavenumbers."""
-    total, opposite = x.copy(), -np.arange(x.shape[-1]) % x.shape[-1]
-    total[1:] += x[:-1]
-    total[:-1] += x[1:]
-    total[0] += x[1][:, opposite]
-    total[-1] += x[-2][:, opposite]
-    return total
 
 
 def relative_energy(band: Array, limit: Floats) -> Floats:

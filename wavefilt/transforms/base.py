@@ -109,9 +109,13 @@ class Transform(ABC):
         """Yield all options that this transform can refuse."""
         yield "spins", options.spins > 1 and not self.depends_on_shifts, ", which depends little on shifts"
         section, only_traces = self.ndim == 2, " of two axes; it is for traces"
-        yield "sigma", section and isinstance(options.sigma, tuple), only_traces
+        yield "sigma", section and options.noise.changing, only_traces
         yield "rule", section and options.rule.blocks, only_traces
         yield "detrend", section and options.detrend is not None, only_traces
+
+    def usual_wavelet(self, rule: rules.Rule) -> str:
+        """Return the option ``wavelet`` if it is left out."""
+        return self.default_wavelet
 
     def filters(self, wavelet: WaveletLike) -> Any:
         """Return the filters for the option ``wavelet``: a hashable object with ``name`` and ``dec_len``.
@@ -197,6 +201,20 @@ class Transform(ABC):
         "global", give the noise of the finest band for all.
         """
         return rules.noise(statistics, sigma, self.parts, self.noise_share)
+
+    def noise_from_fewer(self, noise: Floats, level: int, options: Options) -> Floats:
+        """Return the noise in the bands of ``level`` levels, from that of fewer levels (bands, groups).
+
+        Further levels have the noise of the last one, scaled for white noise; with a rule for coloured noise they are
+        NaN, which stands for the estimate from all of their own coefficients.
+        """
+        bands, count = options.bands(level), len(self.band_names)
+        last = np.array([band.noise_exponent for band in bands[len(noise) - count : len(noise)]])
+        found = [noise]
+        for first in range(len(noise), len(bands), count):
+            gains = np.exp2([band.noise_exponent for band in bands[first : first + count]] - last)
+            found.append(noise[-count:] * (np.nan if options.rule.local else gains[:, None]))
+        return np.concatenate(found)
 
     def shrunk_together(self, pyramid: Pyramid, shrinkage: Shrinkage) -> list[Array]:
         """Return coefficients in the order of `analyse`, shrunk by a function of several.

@@ -4,26 +4,40 @@ Windows overlap by half of their size along both axes. Their sine tapers have sq
 transforms this is a tight frame (a Gabor frame, Daubechies, Grossmann and Meyer 1986) of redundancy 4: the same windows
 serve for analysis and synthesis. The transform along time is that of real samples.
 
-The bands are the temporal frequencies, one row of wavenumbers for each window, and the level is the highest frequency,
-in periods a window. White noise of variance 1 has variance 1/4 in every coefficient, half of it in the real and half in
-the imaginary part. Coefficients that are real for real samples have all of it in one part, and are not counted.
+The bands are the temporal frequencies, one row of wavenumbers for each window. White noise of variance 1 has variance
+1/4 in every coefficient, half of it in the real and half in the imaginary part. Coefficients that are real for real
+samples have all of it in one part, and are not counted.
+
+Rule "js" multiplies a coefficient F by g = max(0, 1 - λ/A), where A is the mean of |F|²/2σ² over 3 x 3 neighbours in
+frequency and wavenumber and σ is the noise of a part at their frequency.
+
+**Several window sizes** (``wavelet="mixed"``). Small windows suit curved and ragged events, large ones plane events:
+
+1. The noise of larger windows is limited by that of the smallest ones, at the same frequency. A plane event fills a few
+   wavenumbers of a large window in all of its neighbours, and raises the quantile that the noise is taken from.
+2. Sections shrunk with each size are averaged with weights exp(-(R - R_min) / (`TEMPERATURE` S)), with the noise
+   energy S of a coefficient and Stein's unbiased estimate of the risk of each size, R = Σ |F|² (1 - g)² +
+   2 S (g + λ S |F|² / 9 A²) - S with A in the units of |F|², averaged over `AROUND` traces and samples.
+3. The average is transformed with each size again, to E. The section is shrunk anew by g = |E|² / (|E|² + S), a Wiener
+   filter, and averaged by the risk Σ |F|² (1 - g)² + 2 S g - S.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wavefilt.arrays import Array, Mask
+from wavefilt.arrays import Array, Floats, Mask
 from wavefilt.errors import OptionError
 from wavefilt.threads import parallel
-from wavefilt.thresholding.local import Bivariate, Local
+from wavefilt.thresholding.local import Bivariate
 from wavefilt.wavelets.boundary import extended
 from wavefilt.wavelets.filters import WaveletLike
 
@@ -31,43 +45,59 @@ from .base import Analysis, Band, Pyramid, Refusal, Shape, Transform
 
 if TYPE_CHECKING:
     from wavefilt.options import Options
+    from wavefilt.statistics.reference import Statistics
+    from wavefilt.thresholding.rules import Rule
     from wavefilt.thresholding.shrinkage import Shrinkage
 
 GRAIN = 1 << 16
 """Samples that are worth a thread."""
+TOGETHER = 1 << 15
+"""Number of coefficients that are shrunk at once: they fit the cache of a core."""
+MIXED = ((8, 32), (32, 64), (64, 128))
+"""Sizes of the windows of "mixed", traces by samples, the smallest first.
 
-
-@dataclass(frozen=True)
-class Window:
-    """Sine tapers over a number of ``traces`` and ``samples``, both even: the filters of this transform."""
-
-    traces: int
-    samples: int
-
-    @property
-    def name(self) -> str:
-        return f"sine{self.traces}x{self.samples}"
-
-    @property
-    def dec_len(self) -> int:
-        """Length along a trace."""
-        return self.samples
-
-
-def as_window(wavelet: object) -> Window:
-    """Return the window of a name such as "sine32x64": 32 traces and 64 samples. Raises OptionError for another."""
-    if isinstance(wavelet, Window):
-        return wavelet
-    match = re.fullmatch(r"sine(\d+)x(\d+)", wavelet) if isinstance(wavelet, str) else None
-    sizes = [int(size) for size in match.groups()] if match else []
-    if not match or any(size < 2 or size % 2 for size in sizes):
-        example = "sine32x64, which is 32 traces by 64 samples, both even"
-        raise OptionError(f"`wavelet={wavelet!r}` is no window of transform 'fk': name it as {example}")
-    return Window(*sizes)
+Windows of 16 x 32 as well gain 0.15 dB in ragged sections and nothing in others, for a third more time.
+"""
+LARGER, LEAST = 1.05, 0.3
+"""Limits of the noise of larger windows, in units of that of the smallest and of their own."""
+TEMPERATURE = 0.04
+"""The difference in risk, in units of the noise, at which the weight falls by a factor e: 0.02 to 0.075 is as good."""
+AROUND = (33, 65)
+"""Traces and samples over which the risk is averaged; with half of it, ragged sections lose up to 2 dB."""
 
 
 @dataclass(frozen=True)
 class Windows:
+    """Windows with sine tapers, the filters of this transform: their ``sizes``, traces by samples, all even."""
+
+    name: str
+    sizes: tuple[tuple[int, int], ...]
+
+    @property
+    def dec_len(self) -> int:
+        """Largest length along a trace."""
+        return self.sizes[-1][1]
+
+
+def as_windows(wavelet: object) -> Windows:
+    """Return the windows of a name: "mixed", or one size such as "sine32x64", 32 traces by 64 samples.
+
+    Raises OptionError for another.
+    """
+    if isinstance(wavelet, Windows):
+        return wavelet
+    if wavelet == "mixed":
+        return Windows("mixed", MIXED)
+    match = re.fullmatch(r"sine(\d+)x(\d+)", wavelet) if isinstance(wavelet, str) else None
+    sizes = [int(size) for size in match.groups()] if match else []
+    if not match or any(size < 2 or size % 2 for size in sizes):
+        example = "'mixed', or such as sine32x64, which is 32 traces by 64 samples, both even"
+        raise OptionError(f"`wavelet={wavelet!r}` is no window of transform 'fk': name it as {example}")
+    return Windows(f"sine{sizes[0]}x{sizes[1]}", ((sizes[0], sizes[1]),))
+
+
+@dataclass(frozen=True)
+class Axis:
     """The windows along an axis of a section: the first begins half a window before it, the last ends as far beyond."""
 
     samples: int
@@ -106,6 +136,15 @@ class Windows:
         flat = sums.reshape(*windows.shape[:-2], -1)
         return flat[..., half : half + self.samples]
 
+    def shares(self, around: int) -> Array:
+        """Return the share of each window (samples, count) in the samples, averaged over ``around`` neighbours."""
+        shares = np.zeros(((self.count + 1) * self.half, self.count), np.float32)
+        for i in range(self.count):
+            shares[i * self.half : i * self.half + self.size, i] = sine(self.size, "f") ** 2
+        own = shares[self.half : self.half + self.samples]
+        sums = np.cumsum(np.pad(own, [(around // 2 + 1, around // 2), (0, 0)], "edge"), axis=0, dtype=np.float64)
+        return np.asarray((sums[around:] - sums[:-around]) / around, np.float32)
+
 
 @lru_cache(maxsize=32)
 def sine(size: int, dtype: str) -> Array:
@@ -113,11 +152,156 @@ def sine(size: int, dtype: str) -> Array:
     return np.sin(np.pi * (np.arange(size) + 0.5) / size).astype(dtype)
 
 
+@dataclass(frozen=True)
+class Frame:
+    """The transform of a section with windows of one size. Bands are in the order of their frequencies, from 0."""
+
+    across: Axis
+    along: Axis
+
+    @property
+    def frequencies(self) -> int:
+        return self.along.half + 1
+
+    def complex(self, frequency: int) -> slice:
+        """Return the wavenumbers of a band that are not real, nor conjugates of others; all of two wavenumbers."""
+        real = frequency in (0, self.along.half) and self.across.half > 1
+        return slice(1, self.across.half) if real else slice(None)
+
+    def counted(self, band: Array, frequency: int) -> Array:
+        """Return the coefficients of windows inside the section: beyond its ends the samples are not independent."""
+        inside = band[:, self.across.inside, self.along.inside, self.complex(frequency)]
+        return inside.reshape(len(band), -1)
+
+    def size(self, frequency: int) -> int:
+        """Return the number of coefficients that `counted` returns."""
+        inside = prod(len(range(axis.count)[axis.inside]) for axis in (self.across, self.along))
+        return inside * len(range(self.across.size)[self.complex(frequency)])
+
+    def analyse(self, x: Array, modes: Sequence[str]) -> list[Array]:
+        """Return a band (batch, windows across, windows along, wavenumbers) for each frequency."""
+        from scipy import fft
+
+        batch, along = len(x), self.along
+        longer = self.across.extended(x.swapaxes(1, 2), modes[0]).swapaxes(1, 2)
+        rows = longer.reshape(-1, along.samples)
+        spectra = np.empty((self.frequencies, len(rows), along.count), np.result_type(x, np.complex64))
+
+        def over_time(own: slice) -> None:
+            windows = along.cut(along.extended(rows[own], modes[1]), -1)
+            spectra[:, own] = np.moveaxis(fft.rfft(windows, norm="ortho"), -1, 0)
+
+        _in_parts(over_time, len(rows), along.samples)
+        bands: list[Any] = [None] * len(spectra)
+
+        def over_traces(own: slice) -> None:
+            for f in range(own.start, own.stop):
+                windows = self.across.cut(spectra[f].reshape(batch, -1, along.count), 1)
+                bands[f] = fft.fft(windows, norm="ortho", overwrite_x=True)
+
+        _in_parts(over_traces, len(bands), spectra[0].size)
+        return bands
+
+    def synthesise(self, bands: Sequence[Array]) -> Array:
+        """Return the sections (batch, traces, samples)."""
+        from scipy import fft
+
+        batch, shape = len(bands[0]), (self.across.samples, self.along.samples)
+        spectra = np.empty((len(bands), batch, shape[0], self.along.count), bands[0].dtype)
+
+        def over_traces(own: slice) -> None:
+            for f in range(own.start, own.stop):
+                windows = fft.ifft(bands[f], norm="ortho")
+                spectra[f] = self.across.joined(windows.swapaxes(1, 2)).swapaxes(1, 2)
+
+        _in_parts(over_traces, len(bands), spectra[0].size)
+        rows, y = spectra.reshape(len(bands), -1, self.along.count), np.empty((batch, *shape), spectra.real.dtype)
+
+        def over_time(own: slice) -> None:
+            windows = fft.irfft(np.moveaxis(rows[:, own], 0, -1), self.along.size, norm="ortho")
+            y.reshape(-1, shape[1])[own] = self.along.joined(windows)
+
+        _in_parts(over_time, batch * shape[0], self.along.samples)
+        return y
+
+    def shrunk(self, bands: Sequence[Array], thresholds: Floats, noise: Floats) -> tuple[list[Array], Floats]:
+        """Shrink by rule "js"; return the bands and the risk of each window (batch, windows across, windows along).
+
+        ``thresholds`` are σ √λ, ``noise`` is σ (bands, batch). Frequencies next to zero and Nyquist have neighbours
+        beyond these: the conjugates at opposite wavenumbers, because samples are real.
+        """
+        there = (thresholds > 0).astype(bands[0].real.dtype)
+        number = 6 * _over_frequencies(there[..., None])
+        share = np.divide(noise, thresholds, out=np.zeros_like(noise), where=thresholds > 0)
+        surplus = float(2 * np.square(share).max())  # S in units of the squares of the thresholds
+
+        def shrink(f: Array, section: Any) -> tuple[Array, Array]:
+            power = np.square(f.real) + np.square(f.imag)
+            energy = _over_frequencies(power)
+            energy += np.roll(energy, 1, -1) + np.roll(energy, -1, -1)
+            removed = np.minimum(number[:, section] / energy, 1)
+            removed[there[:, section] == 0] = 0
+            inner = np.where(removed < 1, 1 + surplus / 9, 1).astype(power.dtype)
+            return 1 - removed, power * np.square(removed) * inner - 2 * surplus * removed + surplus
+
+        return self._by_blocks(shrink, [bands], thresholds)
+
+    def filtered(self, bands: Sequence[Array], pilot: Sequence[Array], noise: Floats) -> tuple[list[Array], Floats]:
+        """Shrink by a Wiener filter for the signal ``pilot``; return the bands and the risk, as `shrunk` does."""
+
+        def shrink(f: Array, section: Any, signal: Array) -> tuple[Array, Array]:
+            energy = np.square(signal.real) + np.square(signal.imag)
+            removed = 2 / (energy + 2)
+            removed[(noise[:, section] == 0)] = 0
+            power = np.square(f.real) + np.square(f.imag)
+            return 1 - removed, power * np.square(removed) - 4 * removed + 2
+
+        return self._by_blocks(shrink, [bands, pilot], noise)
+
+    def _by_blocks(
+        self, shrink: Callable[..., tuple[Array, Array]], parts: Sequence[Sequence[Array]], unit: Floats
+    ) -> tuple[list[Array], Floats]:
+        """Multiply the first bands by gains, from functions of blocks of windows of all bands in units of ``unit``.
+
+        ``shrink`` returns the gain and the risk of coefficients. The sum of the risk over a window, both halves of the
+        spectrum, is in the units of the largest of ``unit`` (bands, batch) for each section.
+        """
+        waves, real = self.across.size, parts[0][0].real.dtype
+        flat = [[band.reshape(-1, waves) for band in bands] for bands in parts]
+        count, each = len(flat[0][0]), len(flat[0][0]) // unit.shape[1]
+        scale = np.divide(1, unit, out=np.zeros_like(unit), where=unit > 0)
+        scale = np.minimum(scale, np.finfo(real).max).astype(real)
+        largest = unit.max(axis=0)
+        weight = np.square(np.divide(unit, largest, out=np.zeros_like(unit), where=largest > 0))
+        weight[1:-1] *= 2
+        shrunk, risk = list(map(np.empty_like, flat[0])), np.empty(count)
+        together = max(TOGETHER // (len(flat[0]) * waves), 1)
+
+        def work(start: int, stop: int) -> None:
+            for first in range(start, stop, together):
+                own = slice(first, min(first + together, stop))
+                section = np.arange(own.start, own.stop) // each
+                blocks = [np.stack([band[own] for band in bands]) for bands in flat]
+                with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+                    gain, lost = shrink(
+                        blocks[0] * scale[:, section, None],
+                        section,
+                        *(block * scale[:, section, None] for block in blocks[1:]),
+                    )
+                risk[own] = (lost.sum(axis=-1) * weight[:, section]).sum(axis=0)
+                for band, values in zip(shrunk, blocks[0] * gain, strict=True):
+                    band[own] = values
+
+        parallel(work, count, together)
+        shape = parts[0][0].shape
+        return [values.reshape(shape) for values in shrunk], risk.reshape(shape[:-1])
+
+
 class FKTransform(Transform):
-    """The transform of sections; its level follows from the window."""
+    """The transform of sections. Its level is the number of bands less one, half of the samples in a single window."""
 
     name, word, ndim, parts, noise_share = "fk", "fk", 2, 2, 0.3
-    default_wavelet, default_rule = "sine32x64", "js"
+    default_wavelet, default_rule = "mixed", "js"
     has_levels, depends_on_shifts = False, False
 
     def refusals(self, options: Options) -> Iterable[Refusal]:
@@ -127,115 +311,188 @@ class FKTransform(Transform):
         yield "sigma", options.sigma == "global", ": each frequency has noise of its own"
         yield "rule", len(options.rule.values) > 1, ", which has no levels: give one threshold"
         yield "rule", isinstance(options.rule.together, Bivariate), ", whose bands have no parents"
+        several = len(options.filters.sizes) > 1 and not options.rule.local
+        yield "rule", several, " and several windows: use rule js, or one window such as sine32x64"
 
-    def filters(self, wavelet: WaveletLike) -> Window:
-        return as_window(wavelet)
+    def usual_wavelet(self, rule: Rule) -> str:
+        return "mixed" if rule.local else "sine32x64"
 
-    def growth(self, filters: Window, level: int) -> float:
+    def filters(self, wavelet: WaveletLike) -> Windows:
+        return as_windows(wavelet)
+
+    def growth(self, filters: Windows, level: int) -> float:
         """Return √n: a transform of n samples that keeps their energy multiplies the largest by up to this."""
-        return float((filters.traces * filters.samples) ** 0.5)
+        return float(prod(filters.sizes[-1]) ** 0.5)
 
-    def usual_level(self, shape: Shape, filters: Window) -> int:
-        """Return half of the samples in a window, the highest frequency; 0 for a single trace."""
-        return min(filters.samples, shape[1]) // 2 if shape[0] > 1 else 0
+    def usual_level(self, shape: Shape, filters: Windows) -> int:
+        """Return the number of bands less one; 0 for a single trace."""
+        bands = sum(min(size, shape[1]) // 2 + 1 for _, size in filters.sizes)
+        return bands - 1 if min(shape) > 1 else 0
 
     def bands(self, level: int, filters: Any = None, approximation: bool = False) -> tuple[Band, ...]:
-        """Return the frequencies from the highest down, in periods a window."""
-        return _bands(level)
+        """Return the bands: of the largest windows first, and of each from the highest frequency down."""
+        return _bands(level, filters)
 
-    def windows(self, analysis: Analysis, shape: Shape) -> tuple[Windows, Windows]:
-        """Return the windows across traces and along time; they are not larger than the section."""
-        window: Any = analysis.wavelets[0]
-        across = min(window.traces, max(shape[0] // 2 * 2, 2))  # the noise of a single live trace is measured too
-        return Windows(shape[0], across), Windows(shape[1], 2 * analysis.level)
+    def frames(self, analysis: Analysis, shape: Shape) -> list[Frame]:
+        """Return the transform for each size of the windows; they are not larger than the section."""
+        windows: Any = analysis.wavelets[0]
+        lengths = _lengths(windows, analysis.level)
+        return [
+            # the noise of a single live trace is measured too
+            Frame(Axis(shape[0], min(traces, max(shape[0] // 2 * 2, 2))), Axis(shape[1], length))
+            for (traces, _), length in zip(windows.sizes, lengths, strict=True)
+        ]
 
     def sizes(self, analysis: Analysis, shape: Shape) -> list[int]:
         if not analysis.level:
             return []
-        across, along = self.windows(analysis, shape)
-        inside = prod(len(range(w.count)[w.inside]) for w in (across, along))
-        numbers = (len(range(across.size)[_complex(f, analysis, across)]) for f in range(analysis.level + 1))
-        return [inside * number for number in numbers][::-1]
+        frames = self.frames(analysis, shape)
+        return [frame.size(f) for frame in frames for f in range(frame.frequencies)][::-1]
 
     def analyse(self, x: Array, analysis: Analysis) -> tuple[Array, ...]:
-        """Return no approximation, and a band (batch, windows across, windows along, wavenumbers) a frequency."""
-        from scipy import fft
-
+        """Return no approximation, and the bands of all frames."""
         if np.iscomplexobj(x):
             raise OptionError(f"`transform={self.word!r}` is for real samples: denoise both parts one by one")
         if not analysis.level:
             return (x,)
-        (across, along), batch = self.windows(analysis, x.shape[1:]), len(x)
-        longer = across.extended(x.swapaxes(1, 2), analysis.modes[0]).swapaxes(1, 2)
-        rows = longer.reshape(-1, along.samples)
-        spectra = np.empty((analysis.level + 1, len(rows), along.count), np.result_type(x, np.complex64))
-
-        def over_time(own: slice) -> None:
-            windows = along.cut(along.extended(rows[own], analysis.modes[1]), -1)
-            spectra[:, own] = np.moveaxis(fft.rfft(windows, norm="ortho"), -1, 0)
-
-        _in_parts(over_time, len(rows), along.samples)
-        bands: list[Any] = [None] * len(spectra)
-
-        def over_traces(own: slice) -> None:
-            for f in range(own.start, own.stop):
-                windows = across.cut(spectra[f].reshape(batch, -1, along.count), 1)
-                bands[f] = fft.fft(windows, norm="ortho", overwrite_x=True)
-
-        _in_parts(over_traces, len(bands), spectra[0].size)
-        return (x[:, 0, :0], *bands)
+        frames = self.frames(analysis, x.shape[1:])
+        return (x[:, 0, :0], *(band for frame in frames for band in frame.analyse(x, analysis.modes)))
 
     def synthesise(self, approximation: Array, details: Iterator[Array], analysis: Analysis, shape: Shape) -> Array:
-        from scipy import fft
-
+        """Return the samples; of several frames their mean."""
         if not analysis.level:
             return approximation
-        (across, along), bands = self.windows(analysis, shape), list(details)
-        batch = len(bands[0])
-        spectra = np.empty((len(bands), batch, shape[0], along.count), bands[0].dtype)
+        frames, bands = self.frames(analysis, shape), list(details)
+        sections = [frame.synthesise(own) for frame, own in _by_frame(frames, bands)]
+        return sections[0] if len(sections) == 1 else np.mean(sections, axis=0)
 
-        def over_traces(own: slice) -> None:
-            for f in range(own.start, own.stop):
-                windows = fft.ifft(bands[f], norm="ortho")
-                spectra[f] = across.joined(windows.swapaxes(1, 2)).swapaxes(1, 2)
+    def reconstructed(self, pyramid: Pyramid, shrinkage: Shrinkage | None) -> Array:
+        """Return the samples: with several frames, the mean of the results, by their risk, of the second stage."""
+        frames = self.frames(pyramid.analysis, pyramid.shape) if pyramid.level else []
+        if shrinkage is None or len(frames) < 2:
+            return super().reconstructed(pyramid, shrinkage)
+        assert shrinkage.sigma is not None
+        batch, bands = len(pyramid.coefficients[0]), pyramid.coefficients[1:]
+        thresholds, noise = (
+            np.broadcast_to(numbers[::-1], (len(bands), batch)) for numbers in (shrinkage.thresholds, shrinkage.sigma)
+        )
+        units = noise.max(axis=0)
 
-        _in_parts(over_traces, len(bands), spectra[0].size)
-        rows, y = spectra.reshape(len(bands), -1, along.count), np.empty((batch, *shape), spectra.real.dtype)
+        def mixed(shrunk: Callable[..., tuple[list[Array], Floats]], unit: Floats) -> Array:
+            """Shrink with each frame, and average the results."""
+            sections, risks = [], []
+            for frame, own in _by_frame(frames, range(len(bands))):
+                places = slice(own[0], own[-1] + 1)
+                found, risk = shrunk(frame, places)
+                sections.append(frame.synthesise(found))
+                relative = np.divide(unit[places].max(axis=0), units, out=np.ones(batch), where=units > 0)
+                risks.append(risk * np.square(relative)[:, None, None] / (frame.across.size * frame.along.size))
+            return _average(frames, sections, risks, noise / np.where(units > 0, units, 1))
 
-        def over_time(own: slice) -> None:
-            windows = fft.irfft(np.moveaxis(rows[:, own], 0, -1), along.size, norm="ortho")
-            y.reshape(-1, shape[1])[own] = along.joined(windows)
+        first = mixed(lambda frame, own: frame.shrunk(bands[own], thresholds[own], noise[own]), thresholds)
 
-        _in_parts(over_time, batch * shape[0], along.samples)
-        return y
+        def again(frame: Frame, own: slice) -> tuple[list[Array], Floats]:
+            return frame.filtered(bands[own], frame.analyse(first, pyramid.analysis.modes), noise[own])
+
+        return mixed(again, noise)
 
     def counted(self, coefficients: tuple[Any, ...], analysis: Analysis, shape: Shape) -> tuple[Any, ...]:
-        """Return the coefficients of windows inside the section: beyond its ends the samples are not independent."""
         approximation, *bands = coefficients
-        across, along = self.windows(analysis, shape)
-        counted = []
-        for frequency, band in enumerate(bands):
-            inside = band[:, across.inside, along.inside, _complex(frequency, analysis, across)]
-            counted.append(inside.reshape(len(band), -1))
+        parts = _by_frame(self.frames(analysis, shape), bands) if bands else []
+        counted = [frame.counted(band, f) for frame, own in parts for f, band in enumerate(own)]
         return (*counted[::-1], approximation)
 
+    def noise(self, statistics: Statistics, sigma: str | float, bands: tuple[Band, ...]) -> Floats:
+        """Return the noise of every band; that of larger windows is limited by the noise of the smallest."""
+        found = super().noise(statistics, sigma, bands)
+        frequencies = [band.frequency for band in bands if isinstance(band, Frequency)]
+        starts = [i for i, frequency in enumerate(frequencies) if not i or frequency > frequencies[i - 1]]
+        if sigma != "level" or len(starts) < 2:
+            return found
+        energy = np.square(found)
+        smallest, rows = energy[starts[-1] :], 2 * (len(bands) - starts[-1] - 1)
+        for start, stop in pairwise(starts):
+            places = np.floor(np.array(frequencies[start:stop]) * rows + 0.5).astype(int)
+            sums = np.zeros_like(smallest)
+            np.add.at(sums, -1 - places, energy[start:stop])
+            mean = sums / np.maximum(np.bincount(places, minlength=len(smallest)), 1)[::-1, None]
+            ratio = np.divide(LARGER * smallest, mean, out=np.ones_like(mean), where=mean > 0)
+            limits = np.clip(ratio, LEAST, 1)[-1 - places]
+            limits[-1] = 1  # at 0 Hz, where smaller windows have the noise of a wider band
+            found[start:stop] *= np.sqrt(limits)
+        return found
+
+    def noise_from_fewer(self, noise: Floats, level: int, options: Options) -> Floats:
+        """Return the noise at the frequencies of longer windows, interpolated from that of shorter ones."""
+        windows: Any = options.filters
+        found, start = [], 0
+        shorter, longer = (_lengths(windows, bands - 1) for bands in (len(noise), level + 1))
+        for own, length in zip(reversed(shorter), reversed(longer), strict=True):
+            known = np.square(noise[start : start + own // 2 + 1][::-1])
+            start += own // 2 + 1
+            places = np.linspace(0, len(known) - 1, length // 2 + 1)
+            low = np.minimum(places.astype(int), len(known) - 2)
+            share = (places - low)[:, None]
+            found.append(np.sqrt(known[low] * (1 - share) + known[low + 1] * share)[::-1])
+        return np.concatenate(found)
+
     def shrunk_together(self, pyramid: Pyramid, shrinkage: Shrinkage) -> list[Array]:
-        assert isinstance(shrinkage.function, Local)
-        bands = shrinkage.function.shrink_spectra(pyramid.coefficients[:0:-1], shrinkage.thresholds, self.parts)
-        return [pyramid.coefficients[0], *bands[::-1]]
+        (frame,) = self.frames(pyramid.analysis, pyramid.shape)
+        assert shrinkage.sigma is not None
+        thresholds, sigma = shrinkage.thresholds[::-1], shrinkage.sigma[::-1]
+        return [pyramid.coefficients[0], *frame.shrunk(pyramid.coefficients[1:], thresholds, sigma)[0]]
 
     def live_shares(self, live: Mask, analysis: Analysis) -> tuple[Array, ...]:
         """Return the share of a window's energy, for all of its coefficients."""
-        across, along = self.windows(analysis, live.shape)
-        shares: Array = live.astype(np.float32)
-        for axis in (along, across):  # the other one last in turn
-            windows = axis.cut(axis.extended(shares, "symmetric"), -1)
-            shares = (windows @ sine(axis.size, "f") / axis.half).T
-        whole = np.broadcast_to(shares[None, ..., None], (1, across.count, along.count, across.size))
-        return self.counted((whole,) * (analysis.level + 2), analysis, live.shape)[:-1]
+        found = list[Array]()
+        for frame in self.frames(analysis, live.shape):
+            shares: Array = live.astype(np.float32)
+            for axis in (frame.along, frame.across):  # the other one last in turn
+                windows = axis.cut(axis.extended(shares, "symmetric"), -1)
+                shares = (windows @ sine(axis.size, "f") / axis.half).T
+            whole = np.broadcast_to(shares[None, ..., None], (1, *shares.shape, frame.across.size))
+            found += [frame.counted(whole, f) for f in range(frame.frequencies)]
+        return tuple(found[::-1])
 
 
 FK = FKTransform()
+
+
+def _by_frame(frames: Sequence[Frame], bands: Any) -> Iterator[tuple[Frame, Any]]:
+    """Yield each frame with its part of the bands."""
+    start = 0
+    for frame in frames:
+        yield frame, bands[start : start + frame.frequencies]
+        start += frame.frequencies
+
+
+def _average(frames: Sequence[Frame], sections: Sequence[Array], risks: Sequence[Floats], noise: Floats) -> Array:
+    """Return the mean of sections, weighted by the risk of the windows of each frame for a coefficient.
+
+    ``noise`` is in the units of the risk (bands, batch).
+    """
+    energies = [2 * np.square(own).mean(axis=0) for _, own in _by_frame(frames, noise)]
+    energy: Floats = np.mean(energies, axis=0)
+    for i in range(len(sections[0])):
+        maps = [
+            frame.across.shares(AROUND[0]) @ risk[i].astype(np.float32) @ frame.along.shares(AROUND[1]).T
+            for frame, risk in zip(frames, risks, strict=True)
+        ]
+        least = np.minimum.reduce(maps)
+        weights = [np.exp((least - own) / max(TEMPERATURE * energy[i], 1e-30)) for own in maps]
+        total = sum(weights)
+        sections[0][i] = sum(section[i] * (own / total) for section, own in zip(sections, weights, strict=True))
+    return sections[0]
+
+
+def _over_frequencies(x: Array) -> Array:
+    """Return the sum of three neighbours along the first axis, reflected at the ends to opposite wavenumbers."""
+    total, opposite = x.copy(), -np.arange(x.shape[-1]) % x.shape[-1]
+    total[1:] += x[:-1]
+    total[:-1] += x[1:]
+    total[0] += x[1][:, opposite]
+    total[-1] += x[-2][:, opposite]
+    return total
 
 
 def _in_parts(work: Callable[[slice], None], count: int, size: int) -> None:
@@ -249,11 +506,29 @@ def _in_parts(work: Callable[[slice], None], count: int, size: int) -> None:
     parallel(some, count, step)
 
 
+@dataclass(frozen=True)
+class Frequency(Band):
+    """A temporal frequency, in cycles a sample, of windows of one size."""
+
+    frequency: float = 0.0
+
+
 @lru_cache(maxsize=32)
-def _bands(level: int) -> tuple[Band, ...]:
-    return tuple(Band(f"f{f}", level - f + 1, -1.5) for f in range(level, -1, -1)) if level else ()
+def _bands(level: int, windows: Windows | None) -> tuple[Band, ...]:
+    lengths = [2 * level] if windows is None else _lengths(windows, level)
+    found = (
+        Frequency(f"f{f}" if len(lengths) == 1 else f"f{f}/{length}", length // 2 - f + 1, -1.5, frequency=f / length)
+        for length in reversed(lengths)
+        for f in range(length // 2, -1, -1)
+    )
+    return tuple(found) if level else ()
 
 
-def _complex(frequency: int, analysis: Analysis, across: Windows) -> slice:
-    """Return the wavenumbers of a band that are not real, nor conjugates of others; all if a window has only two."""
-    return slice(1, across.half) if frequency in (0, analysis.level) and across.half > 1 else slice(None)
+@lru_cache(maxsize=32)
+def _lengths(windows: Windows, level: int) -> list[int]:
+    """Return the samples of the windows of each size, which are not longer than the section, by the level."""
+    for longest in range(2, windows.dec_len + 1, 2):
+        lengths = [min(samples, longest) for _, samples in windows.sizes]
+        if sum(length // 2 + 1 for length in lengths) > level:
+            return lengths
+    raise ValueError(f"{windows.name} has no {level + 1} bands")
