@@ -24,6 +24,8 @@ from llvmlite import binding, ir
 from numba import types
 from numba.extending import intrinsic
 
+from wavefilt.arrays import DType
+
 Function: TypeAlias = Callable[..., Any]
 """A function that numba compiles: it infers the types at the call."""
 
@@ -167,13 +169,14 @@ def _number(typing: Any, found: types.Type) -> Any:
     return types.int64(found), emit
 
 
-def object_code(function: Function, symbol: str, kinds: Sequence[types.Type]) -> bytes:
+def object_code(function: Function, symbol: str, kinds: Sequence[tuple[DType, int]]) -> bytes:
     """Return an object file with ``function(*arguments, workspace, begin, end)`` as ``symbol``.
 
-    It takes a pointer to the packed arguments of these kinds, and all other parameters and the result are int64.
-    Raises RuntimeError if the code needs something that only a process with numba has.
+    It takes a pointer to the packed arguments of these kinds (dtype and dimensions), and all other parameters and the
+    result are int64. Raises RuntimeError if the code needs something that only a process with numba has.
     """
-    take = _arguments(kinds)
+    scalars = [(numba.from_dtype(dtype), dimensions) for dtype, dimensions in kinds]
+    take = _arguments([types.Array(kind, dimensions, "C") if dimensions else kind for kind, dimensions in scalars])
 
     def run(block, workspace, begin, end):
         return _number(function(*take(block, workspace, begin, end)))

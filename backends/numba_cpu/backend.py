@@ -34,7 +34,6 @@ from . import (
     native,
     prepared,
 )
-from .launching import Packed
 from .selection import ChunkSums, NumbaStatistics, Peak
 
 _DTYPES = {np.dtype(name): name for name in numba_crossover.DTYPES}
@@ -44,7 +43,7 @@ _TRANSFORMS: dict[str, tuple[launching.Decompose, launching.Reconstruct]] = {
     "modwt": (modwt.decompose, modwt.reconstruct),
     "dwt2": (dwt2.decompose, dwt2.reconstruct),
     "dtcwt": (dual_tree.decompose, dual_tree.reconstruct),
-    "dtcwt2": (dual_tree.decompose_sections, dual_tree.reconstruct_sections),
+    "dtcwt2": (dual_tree.decompose, dual_tree.reconstruct),
     "modwt2": (modwt.decompose_sections, modwt.reconstruct_sections),
     "wp": (dwt.decompose_packets, dwt.reconstruct_packets),
 }
@@ -118,9 +117,6 @@ class NumbaCPU(Backend):
         return prepared.denoise(x, options, level, self._tile, out)
 
     def statistics(self, pyramids: Sequence[Pyramid], scope: Scope) -> NumbaStatistics:
-        first = pyramids[0]
-        if len(pyramids) == 1 and isinstance(first, Packed) and first.analysis.transform.name == "dwt":
-            return NumbaStatistics([[d] for d in first.details], scope, first.addresses)
         bands = zip_longest(*(pyramid.details for pyramid in pyramids))
         return NumbaStatistics([[d for d in details if d is not None] for details in bands], scope)
 

@@ -16,24 +16,18 @@ from __future__ import annotations
 
 from .adapter import part
 from .dual_tree import LINES, PAD
-from .dwt_kernels import clear
-from .target import GROUP_BYTES, VECTOR_BYTES
-from .vector import analyse, combine, greater, join, lesser, split, synthesise, tail, view
+from .dwt2_kernels import own_tile
+from .native import GROUP_BYTES, VECTOR_BYTES
+from .vector import analyse, clear, combine, copy, greater, join, lesser, split, synthesise, tail, view
 
 HALF = 0.5**0.5
 
 
 @part
 def _inside(i, n):
-    """The place that stands for place i of n, reflected as often as needed."""
+    """Return the place among n for place i, reflected as often as needed."""
     i = i % (2 * n)
     return 2 * n - 1 - i if i >= n else i
-
-
-@part
-def _copy(source, count, target):
-    for p in range(count):
-        target[p] = source[p]
 
 
 @part
@@ -57,7 +51,7 @@ def _row(source, n, whole, first, count, out):
     for i in range(a):
         out[i] = source[_inside(_inside(first + i, whole), n)]
     if a < b:
-        _copy(tail(source, first + a), b - a, tail(out, a))
+        copy(tail(source, first + a), b - a, tail(out, a))
     for i in range(greater(a, b), count):
         out[i] = source[_inside(_inside(first + i, whole), n)]
 
@@ -123,8 +117,8 @@ def _joined_trees(low, high, stride, count, a_even, a_odd, b_even, b_odd, out, p
 
 
 @part
-def rows_first_forward(sizes, tile, source, low, high, taps_lo, taps_hi, workspace, begin, end):
-    """The first level of rows: low-pass and high-pass coefficients of tiles ``begin`` to ``end``.
+def rows_first_forward(sizes, tile, source, bands, taps_lo, taps_hi, workspace, begin, end):
+    """Compute the first level of rows: low-pass and high-pass coefficients of tiles ``begin`` to ``end``.
 
     ``sizes`` are samples of a row and complex coefficients, ``tile`` the coefficients of a tile and the tiles of a row.
     """
@@ -140,13 +134,13 @@ def rows_first_forward(sizes, tile, source, low, high, taps_lo, taps_hi, workspa
         line = view(source + own * samples * size, samples, taps_lo)
         _row(line, samples, 2 * n, 2 * left - reach, 2 * count + 2 * reach, row)
         _both(row, tail(row, 1), 2, 2 * count, taps_lo, taps_hi, smooth, detail)
-        _copy(smooth, 2 * count, view(low + at, 2 * count, row))
-        _copy(detail, 2 * count, view(high + at, 2 * count, row))
+        copy(smooth, 2 * count, view(bands[0] + at, 2 * count, row))
+        copy(detail, 2 * count, view(bands[1] + at, 2 * count, row))
 
 
 @part
-def rows_forward(sizes, tile, source, low, high, a_lo, a_hi, b_lo, b_hi, workspace, begin, end):
-    """Any other level of rows, of 4 low-pass coefficients for each of the complex ones."""
+def rows_forward(sizes, tile, source, bands, a_lo, a_hi, b_lo, b_hi, workspace, begin, end):
+    """Compute any other level of rows, from 4 low-pass coefficients for each of the complex ones."""
     n, width, across = sizes[1], tile[0], tile[1]
     size, stride = a_lo.itemsize, width + len(a_lo) + PAD
     work = view(workspace, LINES * stride, a_lo)
@@ -157,13 +151,13 @@ def rows_forward(sizes, tile, source, low, high, a_lo, a_hi, b_lo, b_hi, workspa
         count, at = lesser(width, n - left), 2 * (own * n + left) * size
         line = view(source + own * 4 * n * size, 4 * n, a_lo)
         _later_row(line, n, left, count, a_lo, a_hi, b_lo, b_hi, work, stride, lines, stride)
-        _joined(lines, tail(lines, stride), count, view(low + at, 2 * count, a_lo))
-        _joined(tail(lines, 2 * stride), tail(lines, 3 * stride), count, view(high + at, 2 * count, a_lo))
+        _joined(lines, tail(lines, stride), count, view(bands[0] + at, 2 * count, a_lo))
+        _joined(tail(lines, 2 * stride), tail(lines, 3 * stride), count, view(bands[1] + at, 2 * count, a_lo))
 
 
 @part
-def rows_first_inverse(sizes, tile, target, low, high, taps, workspace, begin, end):
-    """The inverse of `rows_first_forward`, cropped to the samples."""
+def rows_first_inverse(sizes, tile, target, bands, taps, workspace, begin, end):
+    """Invert `rows_first_forward`, cropped to the samples."""
     samples, n, width, across = sizes[0], sizes[1], tile[0], tile[1]
     size, reach = taps.itemsize, len(taps) // 4
     stride = 2 * width + 2 * reach + 2 * PAD
@@ -174,16 +168,16 @@ def rows_first_inverse(sizes, tile, target, low, high, taps, workspace, begin, e
         own, left = job // across, job % across * width
         count = lesser(width, n - left)
         used, first = lesser(2 * count, samples - 2 * left), 2 * left - reach
-        _row(view(low + 2 * own * n * size, 2 * n, taps), 2 * n, 2 * n, first, 2 * count + 2 * reach, smooth)
-        _row(view(high + 2 * own * n * size, 2 * n, taps), 2 * n, 2 * n, first, 2 * count + 2 * reach, detail)
+        _row(view(bands[0] + 2 * own * n * size, 2 * n, taps), 2 * n, 2 * n, first, 2 * count + 2 * reach, smooth)
+        _row(view(bands[1] + 2 * own * n * size, 2 * n, taps), 2 * n, 2 * n, first, 2 * count + 2 * reach, detail)
         _one(smooth, detail, 1, 2 * count, taps, line)
         if used > 0:
-            _copy(line, used, view(target + (own * samples + 2 * left) * size, used, line))
+            copy(line, used, view(target + (own * samples + 2 * left) * size, used, line))
 
 
 @part
-def rows_inverse(sizes, tile, target, low, high, a_even, a_odd, b_even, b_odd, first, workspace, begin, end):
-    """The inverse of `rows_forward`, with taps as `inverse`."""
+def rows_inverse(sizes, tile, target, bands, a_even, a_odd, b_even, b_odd, first, workspace, begin, end):
+    """Invert `rows_forward`, with taps as `inverse`."""
     n, width, across = sizes[1], tile[0], tile[1]
     size, phases = a_even.itemsize, len(a_even) // 2
     stride = width + phases + PAD
@@ -195,7 +189,7 @@ def rows_inverse(sizes, tile, target, low, high, a_even, a_odd, b_even, b_odd, f
         count = lesser(width, n - left)
         wide = count + phases - 1
         for half in range(2):
-            source = view((high if half else low) + 2 * own * n * size, 2 * n, a_even)
+            source = view(bands[half] + 2 * own * n * size, 2 * n, a_even)
             _row(source, 2 * n, 2 * n, 2 * (left - first), 2 * wide, row)
             _split(row, wide, tail(places, 2 * half * stride), tail(places, (2 * half + 1) * stride))
         detail = tail(places, 2 * stride)
@@ -267,13 +261,13 @@ def _places(bands, band, own, n, at, count, odd, even, other, parts, pitch):
 
 @part
 def first_forward(sizes, tile, source, bands, taps_lo, taps_hi, workspace, begin, end):
-    """The first level of sections: tiles ``begin`` to ``end``.
+    """Compute the first level of sections: tiles ``begin`` to ``end``.
 
     ``sizes`` are rows and columns of a section, and coefficients down and across; ``tile`` is that of
     `dual_tree.plan`; ``bands`` are the addresses of the low-pass and of the six complex ones.
     """
     rows, columns, m, n = sizes[0], sizes[1], sizes[2], sizes[3]
-    height, width, down, across = tile[0], tile[1], tile[2], tile[3]
+    height, width = tile[0], tile[1]
     size, reach = taps_lo.itemsize, len(taps_lo) // 2 - 1
     pitch, stride, longest = 2 * width + PAD, width + PAD, 2 * width + PAD + len(taps_lo)
     length = (2 * height + 2 * reach + 2) * pitch
@@ -284,9 +278,7 @@ def first_forward(sizes, tile, source, bands, taps_lo, taps_hi, workspace, begin
     b, c, d, parts = tail(a, stride), tail(a, 2 * stride), tail(a, 3 * stride), tail(a, 4 * stride)
     clear(row)
     for job in range(begin, end):
-        section, place = job // (down * across), job % (down * across)
-        top, left = place // across * height, place % across * width
-        filled, count = lesser(height, m - top), lesser(width, n - left)
+        section, top, left, filled, count = own_tile(job, sizes, tile)
         for i in range(2 * filled + 2 * reach):
             at = _inside(_inside(2 * top - reach + i, 2 * m), rows)
             line = view(source + (section * rows + at) * columns * size, columns, taps_lo)
@@ -302,7 +294,7 @@ def first_forward(sizes, tile, source, bands, taps_lo, taps_hi, workspace, begin
                         tail(lines, (4 * odd + 2 * high) * pitch),
                     )
                     _both(own, tail(own, pitch), 2 * pitch, 2 * count, taps_lo, taps_hi, line, tail(line, pitch))
-                _copy(tail(lines, 4 * odd * pitch), 2 * count, tail(low, 2 * odd * n))
+                copy(tail(lines, 4 * odd * pitch), 2 * count, tail(low, 2 * odd * n))
             for band in range(3):  # high from row to row, along both axes, along a row
                 line, at = tail(lines, (1, 3, 2)[band] * pitch), (section * m + top + k) * n + left
                 _split(line, count, a, b)
@@ -314,9 +306,9 @@ def first_forward(sizes, tile, source, bands, taps_lo, taps_hi, workspace, begin
 
 @part
 def forward(sizes, tile, source, bands, a_lo, a_hi, b_lo, b_hi, workspace, begin, end):
-    """Any other level of sections: four low-pass coefficients lie along each axis for a coefficient of the bands."""
+    """Compute any other level of sections, from four low-pass coefficients along each axis for one of a band."""
     m, n = sizes[2], sizes[3]
-    height, width, down, across = tile[0], tile[1], tile[2], tile[3]
+    height, width = tile[0], tile[1]
     size, taps = a_lo.itemsize, len(a_lo)
     pitch, stride = width + PAD, width + taps + PAD
     length = (4 * height + 2 * taps - 4) * pitch
@@ -325,9 +317,7 @@ def forward(sizes, tile, source, bands, a_lo, a_hi, b_lo, b_hi, workspace, begin
     lines = tail(scratch, 4 * length)
     clear(work)
     for job in range(begin, end):
-        section, place = job // (down * across), job % (down * across)
-        top, left = place // across * height, place % across * width
-        filled, count = lesser(height, m - top), lesser(width, n - left)
+        section, top, left, filled, count = own_tile(job, sizes, tile)
         for i in range(4 * filled + 2 * taps - 4):
             at = _inside(4 * top - (taps - 2) + i, 4 * m)
             line = view(source + (section * 4 * m + at) * 4 * n * size, 4 * n, a_lo)
@@ -352,9 +342,9 @@ def forward(sizes, tile, source, bands, a_lo, a_hi, b_lo, b_hi, workspace, begin
 
 @part
 def first_inverse(sizes, tile, target, bands, taps, workspace, begin, end):
-    """The inverse of `first_forward`, cropped to the section."""
+    """Invert `first_forward`, cropped to the section."""
     rows, columns, m, n = sizes[0], sizes[1], sizes[2], sizes[3]
-    height, width, down, across = tile[0], tile[1], tile[2], tile[3]
+    height, width = tile[0], tile[1]
     size, reach = taps.itemsize, len(taps) // 4
     pitch, stride = 2 * width + PAD, width + 2 * reach + PAD
     length = (2 * height + 2 * reach) * pitch
@@ -366,9 +356,7 @@ def first_inverse(sizes, tile, target, bands, taps, workspace, begin, end):
     clear(low)
     margin = (reach + 1) // 2
     for job in range(begin, end):
-        section, place = job // (down * across), job % (down * across)
-        top, left = place // across * height, place % across * width
-        filled, count = lesser(height, m - top), lesser(width, n - left)
+        section, top, left, filled, count = own_tile(job, sizes, tile)
         wide = count + 2 * margin
         for i in range(2 * filled + 2 * reach):
             at = _inside(2 * top - reach + i, 2 * m)
@@ -389,15 +377,15 @@ def first_inverse(sizes, tile, target, bands, taps, workspace, begin, end):
         used = lesser(2 * count, columns - before)
         for r in range(lesser(2 * filled, rows - above)):
             _one(tail(scratch, r * pitch), tail(scratch, length + r * pitch), pitch, used, taps, line)
-            _copy(line, used, view(target + ((section * rows + above + r) * columns + before) * size, used, taps))
+            copy(line, used, view(target + ((section * rows + above + r) * columns + before) * size, used, taps))
 
 
 @part
 def inverse(sizes, tile, target, bands, a_even, a_odd, b_even, b_odd, first, workspace, begin, end):
-    """The inverse of `forward`: taps of even and odd places of each tree, low and high in turn, from coefficient
+    """Invert `forward`, with taps of even and odd places of each tree, low and high in turn, from coefficient
     ``first`` before their own on."""
     m, n = sizes[2], sizes[3]
-    height, width, down, across = tile[0], tile[1], tile[2], tile[3]
+    height, width = tile[0], tile[1]
     size, phases = a_even.itemsize, len(a_even) // 2
     stride, pitch = width + phases + PAD, 4 * width + 2 * PAD
     plane = 2 * width + PAD
@@ -407,9 +395,7 @@ def inverse(sizes, tile, target, bands, a_even, a_odd, b_even, b_odd, first, wor
     lines = tail(scratch, 4 * length)
     clear(places)
     for job in range(begin, end):
-        section, place = job // (down * across), job % (down * across)
-        top, left = place // across * height, place % across * width
-        filled, count = lesser(height, m - top), lesser(width, n - left)
+        section, top, left, filled, count = own_tile(job, sizes, tile)
         wide, start = count + phases - 1, left - first
         for i in range(filled + phases - 1):
             for odd in range(2):

@@ -16,9 +16,8 @@ from wavefilt.wavelets.filters import detail_lengths
 
 from . import entries, launching, memory, team
 from .launching import Launch
-from .native import Constant
+from .native import GROUP_BYTES, Constant
 from .selection import Peak, sign_off
-from .target import GROUP_BYTES
 
 TILE = 1 << 15
 """Samples of a tile: two of its approximations fit the second-level cache."""
@@ -52,13 +51,6 @@ def fitting(tile: int, samples: int, number: int) -> int:
     while number > 1 and tile > LEAST and samples < SHARES * number * tile:
         tile //= 2
     return tile
-
-
-@lru_cache(maxsize=256)
-def outputs(samples: int, taps: int, mode: str, level: int, tile: int) -> tuple[int, ...]:
-    """Return the lengths of the details, finest first, and of the approximation of every launch."""
-    rest = (launch.rest for launch in plan(samples, taps, mode, level, tile))
-    return (*level_lengths(samples, taps, mode, level)[1:], *rest)
 
 
 @lru_cache(maxsize=256)
@@ -99,12 +91,12 @@ def analysing(x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> tup
     """Return the pyramid of ``x`` (rows, samples) for at least one level, and the jobs that compute it."""
     wavelet, mode = analysis.wavelets[0], analysis.modes[0]
     tile = fitting(tile, x.size, threads.get_num_threads())
-    shape = x.shape[1], wavelet.dec_len, mode, analysis.level, tile
+    shape = x.shape[1], wavelet.dec_len, mode, analysis.level
     filters = launching.analysis_filters(wavelet, x.dtype)
     first, measured = boundary.first_input(wavelet.dec_len, mode), x.shape[1] if peak else 0  # by the kernel itself
     past = launching.past(memory.PASSED, x.shape, x.itemsize)
     constants = first, boundary.code(mode), measured, sign_off(x.dtype, least_run(x.shape[1])), past, filters
-    launches, lengths = plan(*shape), outputs(*shape)
+    launches, lengths = plan(*shape, tile), level_lengths(*shape)[1:]
     return launching.analysing(entries.FORWARD, x, analysis, launches, lengths, constants, None)
 
 

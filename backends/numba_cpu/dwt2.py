@@ -13,9 +13,8 @@ from wavefilt.wavelets import boundary
 from . import entries, launching, memory, team
 from .dwt import PADDING, level_lengths
 from .launching import Launch
-from .native import Constant
+from .native import GROUP_BYTES, Constant
 from .selection import Peak
-from .target import GROUP_BYTES
 
 SCRATCH = 1 << 19
 """Bytes of a tile's filtered rows: half of a second-level cache."""
@@ -67,7 +66,7 @@ def analysing(x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> tup
         bands = [memory.empty((sections, *sizes[2:]), x.dtype) for _ in range(4)]
         arguments = memory.address(x), memory.addresses(bands), *rows, *columns
         kept, first = (x, bands), None if jobs else peak
-        jobs.append(launching.job(entries.PANEL_FORWARD, x.dtype, sections, launch, arguments, kept, first))
+        jobs.append(launching.job(entries.SECTION_FORWARD, x.dtype, sections, launch, arguments, kept, first))
         x = bands[0]
         coefficients = [*bands[1:], *coefficients]
     return Pyramid((x, *coefficients), analysis, tuple(shape)), jobs
@@ -80,7 +79,9 @@ def synthesising(
     analysis, level = pyramid.analysis, pyramid.level
     wavelets, modes = analysis.wavelets, analysis.modes
     down, across = _lengths(analysis, pyramid.shape)
-    y, *details = _checked(pyramid, down, across)
+    found, levels = pyramid.coefficients, [level, *(j for j in range(level, 0, -1) for _ in range(3))]
+    wanted = [(len(found[0]), down[j], across[j]) for j in levels]
+    y, *details = launching.checked(found, pyramid, wanted).coefficients
     sections, dtype = len(y), y.dtype
     shifts = [w.rec_len // 2 - 1 if mode == "periodization" else 0 for w, mode in zip(wavelets, modes, strict=True)]
     columns, rows = ((shift, launching.synthesis_filters(w, dtype)) for w, shift in zip(wavelets, shifts, strict=True))
@@ -95,7 +96,7 @@ def synthesising(
         finer, target = memory.placed(place, dtype) if j > 1 else launching.destination(out, place, dtype)
         own = np.ascontiguousarray(thresholds[3 * (j - 1) : 3 * j])
         arguments = target, memory.addresses(bands), *rows, *columns, launching.KEEP, function, own
-        jobs.append(launching.job(entries.PANEL_INVERSE, dtype, sections, launch, arguments, (bands, finer)))
+        jobs.append(launching.job(entries.SECTION_INVERSE, dtype, sections, launch, arguments, (bands, finer)))
         y = finer
     return y, jobs
 
@@ -111,10 +112,3 @@ def _lengths(analysis: Analysis, shape: tuple[int, ...]) -> tuple[tuple[int, ...
         for n, w, mode in zip(shape, analysis.wavelets, analysis.modes, strict=True)
     )
     return down, across
-
-
-def _checked(pyramid: Pyramid, down: tuple[int, ...], across: tuple[int, ...]) -> tuple[Array, ...]:
-    """The coefficients as kernels need them."""
-    levels = [pyramid.level, *(j for j in range(pyramid.level, 0, -1) for _ in range(3))]
-    found = pyramid.coefficients
-    return launching.checked(found, pyramid, [(len(found[0]), down[j], across[j]) for j in levels]).coefficients

@@ -9,9 +9,22 @@ import numpy as np
 
 from .adapter import part
 from .dwt import PADDING
-from .dwt_kernels import clear, extension, shrink, split_row
-from .target import GROUP_BYTES
-from .vector import analyse, greater, lesser, synthesise, tail, view
+from .dwt_kernels import extension, shrink, split_row
+from .native import GROUP_BYTES
+from .vector import analyse, clear, greater, lesser, synthesise, tail, view
+
+
+@part
+def own_tile(job, sizes, tile):
+    """Return the section of a tile, counted through all sections, its first row and column, and its height and width.
+
+    They are in coefficients; ``sizes`` are rows and columns of a section and of a band, and ``tile`` the height and
+    width of tiles, and their number down and across.
+    """
+    height, width, down, across = tile[0], tile[1], tile[2], tile[3]
+    section, place = job // (down * across), job % (down * across)
+    top, left = place // across * height, place % across * width
+    return section, top, left, lesser(height, sizes[2] - top), lesser(width, sizes[3] - left)
 
 
 @part
@@ -48,7 +61,7 @@ def forward(
     the first inputs and the modes likewise.
     """
     rows, columns, m, n = sizes[0], sizes[1], sizes[2], sizes[3]
-    height, width, down, across, pitch = tile[0], tile[1], tile[2], tile[3], tile[4]
+    height, width, pitch = tile[0], tile[1], tile[4]
     size, group = lo.itemsize, GROUP_BYTES // lo.itemsize
     taps = len(column_lo)
     stride, length = width + len(lo) // 2 + group + PADDING, (2 * height + taps - 2) * pitch
@@ -61,9 +74,7 @@ def forward(
     scratch = view(blocks + (2 * stride + 6 * pitch) * size, 2 * length + group, lo)
     none = view(workspace, 0, sizes)
     for job in range(begin, end):
-        section, place = job // (down * across), job % (down * across)
-        top, left = place // across * height, place % across * width
-        filled, count = lesser(height, m - top), lesser(width, n - left)
+        section, top, left, filled, count = own_tile(job, sizes, tile)
         for i in range(2 * filled + taps - 2):
             places[0], factors[0], places[1], factors[1], places[2], factors[2] = extension(
                 column_mode, 2 * top + column_first + i, rows

@@ -11,15 +11,16 @@ from wavefilt.wavelets.boundary import ANTIREFLECT, SMOOTH
 from .adapter import part
 from .dwt import BLOCK, PADDING
 from .launching import GARROTE, HARD, KEEP, SOFT
-from .target import GROUP_BYTES, HALF, VECTOR_BYTES
+from .native import GROUP_BYTES, HALF, VECTOR_BYTES
 from .vector import (
     analyse,
     analyse_past,
     analyse_some,
+    clear,
+    copy,
     greater,
     largest,
     lesser,
-    move,
     split,
     synthesise,
     synthesise_past,
@@ -97,13 +98,6 @@ def split_row(even, odd, first, pairs, near, start, stop, far, far_start, n, mod
 
 
 @part
-def clear(elements):
-    """Set elements of the workspace to 0: whole groups are computed, and denormals left in memory are slow."""
-    for i in range(len(elements)):
-        elements[i] = 0
-
-
-@part
 def _own(piece, tile, left, right, step, end):
     """Return one of the two pieces of a tile, as a range of the deepest level: see `dwt.plan`."""
     if tile == 0:
@@ -167,7 +161,8 @@ def forward(
     for j in range(depth if entries > 0 else 0):
         table = tables + 16 * j * entries
         tabulate(view(table, entries, lengths), view(table + 8 * entries, entries, lo), lengths[j], taps, mode)
-    together = 2 if tiles == 1 else 1  # rows that are one tile: while one waits for its last level, the other goes on
+    # rows of one tile go in pairs, one while the other waits for its last level; one at a time takes 1.4 times as long
+    together = 2 if tiles == 1 else 1
     for job in range(begin, end, together):
         tile = job % tiles
         for piece in range(2 if tiles > 1 or job == begin else 0):
@@ -271,25 +266,11 @@ def shrink(d, count, out, function, t):
 
 
 @part
-def _copy(source, at, count, out, to):
-    """Copy ``count`` elements from ``at`` on."""
-    lanes = VECTOR_BYTES // source.itemsize
-    i = 0
-    while i + lanes <= count:
-        move(source, at + i, out, to + i)
-        i += lanes
-        if i < count < i + lanes:  # as in `split_row`
-            i = count - lanes
-    for rest in range(i, count):
-        out[to + rest] = source[at + rest]
-
-
-@part
 def _gather(out, at, count, near, start, stop, far, far_start, n):
     """Copy coefficients ``at`` to ``at + count`` of a periodic row of n, from two pieces as in `split_row`."""
     inside = lesser(greater(start - at, 0), count)
     outside = lesser(greater(stop - at, inside), count)
-    _copy(near, at + inside - start, outside - inside, out, inside)
+    copy(tail(near, at + inside - start), outside - inside, tail(out, inside))
     for i in range(count - (outside - inside)):
         p = i if i < inside else i + outside - inside
         k = at + p

@@ -115,7 +115,7 @@ class Packed(Pyramid):
         object.__setattr__(self, "addresses", addresses)
 
     def __reduce__(self) -> tuple[type[Pyramid], tuple[object, ...]]:
-        """Copies, whose arrays lie elsewhere, are plain pyramids."""
+        """Make copies plain pyramids: their arrays lie elsewhere."""
         return Pyramid, (self.coefficients, self.analysis, self.shape)
 
 
@@ -130,9 +130,9 @@ def analysing(
 ) -> tuple[Packed, list[team.Job]]:
     """Return the pyramid of rows, and the jobs that compute it, and their ``peak`` if that is given.
 
-    ``lengths`` are the lengths of the details, finest first, and of every launch's approximation.
+    ``lengths`` are the lengths of the details, finest first; each launch has an approximation as well.
     """
-    arrays, addresses = memory.several(len(x), lengths, x.dtype)
+    arrays, addresses = memory.several(len(x), [*lengths, *(launch.rest for launch in launches)], x.dtype)
     source, jobs = memory.address(x), list[team.Job]()
     for launch, target in zip(launches, addresses[-len(launches) :].tolist(), strict=True):
         details, first = addresses[launch.first : launch.first + launch.depth], None if jobs else peak
@@ -169,20 +169,7 @@ def synthesising(
     return out, jobs
 
 
-def run(
-    kernel: Kernel,
-    dtype: DType,
-    rows: int,
-    launch: Launch,
-    arguments: tuple[object, ...],
-    kept: object,
-    peak: Peak | None = None,
-) -> None:
-    """Run a single `job`."""
-    _run([job(kernel, dtype, rows, launch, arguments, kept, peak)], peak)
-
-
-def _run(jobs: Sequence[team.Job], peak: Peak | None) -> None:
+def run(jobs: Sequence[team.Job], peak: Peak | None) -> None:
     """Run one job after the other; the first finds the ``peak``, and the rest does not run if that is not finite."""
     if peak:
         peak.found = team.run(jobs, peak.infinite)
@@ -203,7 +190,7 @@ Reconstruct = Callable[[Pyramid, Shrinkage | None, Array | None, int], Array]
 def decompose(analysing: Analysing, x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> Pyramid:
     """Return the coefficients of ``x``."""
     pyramid, jobs = analysing(x, analysis, tile, peak)
-    _run(jobs, peak)
+    run(jobs, peak)
     return pyramid
 
 

@@ -13,7 +13,7 @@ from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Pyramid
 
 from . import entries, launching, memory, team
-from .target import GROUP_BYTES
+from .native import GROUP_BYTES
 
 TILE = 1 << 13
 """Samples of a tile: the energies of all its bands, and what they are computed from, fit the second-level cache."""
@@ -140,7 +140,7 @@ def _sections_shrunk(pyramid: Pyramid, shrinkage: Shrinkage) -> Pyramid:
     longest, floats = int(table[:, COLUMNS].max()), np.empty(0, bands[0].real.dtype)
     thresholds = np.ascontiguousarray(shrinkage.thresholds, float)
     parts = 2 if bands[0].dtype.kind == "c" else 1
-    work = entries.LOCAL_PLANES.of(
+    work = entries.LOCAL_SECTIONS.of(
         floats.dtype,
         table,
         parts,

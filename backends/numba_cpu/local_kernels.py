@@ -9,28 +9,10 @@ import numpy as np
 
 from wavefilt.thresholding.local import OWN
 
+from . import local
 from .adapter import part
-from .dwt_kernels import clear
-from .local import (
-    ACROSS,
-    COLUMNS,
-    COUNT,
-    DOWN,
-    FINER,
-    FIRST,
-    HALF,
-    MEANS,
-    PERIODIC,
-    ROWS,
-    SAME,
-    SOURCE,
-    SPACING,
-    STRIP,
-    STRIPS,
-    TARGET,
-)  # fmt: skip
-from .target import VECTOR_BYTES
-from .vector import combine, greater, lesser, split, tail, view
+from .native import VECTOR_BYTES
+from .vector import clear, combine, copy, greater, lesser, split, tail, view
 
 
 @part
@@ -66,7 +48,7 @@ def _energy(source, parts, scale, lo, hi, band, weights, out, squares):
 
     ``source`` and ``out`` are addresses; whole groups of ``out`` are written. The last of the ``weights`` is 0.
     """
-    count, spacing, half, periodic = band[COUNT], band[SPACING], band[HALF], band[PERIODIC] != 0
+    count, spacing, half, periodic = band[local.COUNT], band[local.SPACING], band[local.HALF], band[local.PERIODIC] != 0
     first, last = (lo, hi) if periodic else (greater(lo, 0), lesser(hi, count))
     reach, size = half * spacing, weights.itemsize
     begin, length = first - reach, last - first + 2 * reach + spacing
@@ -81,7 +63,7 @@ def _energy(source, parts, scale, lo, hi, band, weights, out, squares):
             other = view(source + (begin + p) % count * parts * size, parts, weights)
             square(other, parts, scale, 1, tail(squares, p))
     means = view(out, hi - lo, weights)
-    for p in range(0, last - first, MEANS // size):
+    for p in range(0, last - first, local.MEANS // size):
         combine(squares, p, squares, p + spacing, 2 * spacing, weights, means, first - lo + p)
     if not periodic:
         left = greater(lesser(reach, last), first)  # before this, neighbours lie before the row
@@ -108,11 +90,11 @@ def _add(total, count, energy, links, link, start, even, odd):
     """
     half, size, step = total.dtype.type(0.5), total.itemsize, links[link, 0]
     a, b, c, d = links[link, 1], links[link, 2], links[link, 3], links[link, 4]
-    if step == SAME:
+    if step == local.SAME:
         low, high = view(energy + (start + a) * size, count, total), view(energy + (start + b) * size, count, total)
         for p in range(count):
             total[p] += half * (low[p] + high[p])
-    elif step == FINER:  # b is a + 1
+    elif step == local.FINER:  # b is a + 1
         pairs = view(energy + (2 * start + a) * size, 2 * count, total)
         for p in range(0, count, VECTOR_BYTES // size):
             split(pairs, 2 * p, even, p, odd, p)
@@ -151,12 +133,6 @@ def _scale(source, factor, target):
 
 
 @part
-def _copy(source, target):
-    for p in range(len(source)):
-        target[p] = source[p]
-
-
-@part
 def shrink_rows(
     bands, links, places, tiles, longest, needed, parts, sources, targets, thresholds, weights, workspace, begin, end
 ):
@@ -183,14 +159,14 @@ def shrink_rows(
             if thresholds[i, row] > 0:
                 scale = 1 / thresholds[i, row]
                 scale = weights.dtype.type(scale if scale < highest else highest)
-                source = sources[i] + row * bands[i, COUNT] * parts * size
+                source = sources[i] + row * bands[i, local.COUNT] * parts * size
                 _energy(source, parts, scale, lo, hi, bands[i], weights, at, squares)
             at += (hi - lo) * size
         at = before = energies
         for i in range(depth):
             start, count = places[tile, 4 * i], places[tile, 4 * i + 1] - places[tile, 4 * i]
             lo, hi = places[tile, 4 * i + 2], places[tile, 4 * i + 3]
-            first, width = (row * bands[i, COUNT] + start) * parts * size, count * parts
+            first, width = (row * bands[i, local.COUNT] + start) * parts * size, count * parts
             source, target = view(sources[i] + first, width, weights), view(targets[i] + first, width, weights)
             after = at + (hi - lo) * size
             if thresholds[i, row] > 0:
@@ -206,7 +182,7 @@ def shrink_rows(
                     number += 1
                 _shrink_row(source, parts, target, total, count, weights.dtype.type(number))
             else:
-                _copy(source, target)
+                copy(source, width, target)
             before, at = at, after
 
 
@@ -243,20 +219,23 @@ def shrink_sections(bands, parts, longest, thresholds, floats, workspace, begin,
     size, highest = floats.itemsize, np.finfo(floats.dtype).max
     for job in range(begin, end):
         i = 0
-        while i + 1 < len(bands) and job >= bands[i + 1, FIRST]:
+        while i + 1 < len(bands) and job >= bands[i + 1, local.FIRST]:
             i += 1
-        rows, columns, strips = bands[i, ROWS], bands[i, COLUMNS], bands[i, STRIPS]
-        section, top = (job - bands[i, FIRST]) // strips, (job - bands[i, FIRST]) % strips * bands[i, STRIP]
-        bottom, width = lesser(top + bands[i, STRIP], rows), columns * parts
-        source = bands[i, SOURCE] + section * rows * width * size
-        target = bands[i, TARGET] + section * rows * width * size
+        rows, columns, strips = bands[i, local.ROWS], bands[i, local.COLUMNS], bands[i, local.STRIPS]
+        section, top = (
+            (job - bands[i, local.FIRST]) // strips,
+            (job - bands[i, local.FIRST]) % strips * bands[i, local.STRIP],
+        )
+        bottom, width = lesser(top + bands[i, local.STRIP], rows), columns * parts
+        source = bands[i, local.SOURCE] + section * rows * width * size
+        target = bands[i, local.TARGET] + section * rows * width * size
         if thresholds[i, section] > 0:
             scale = 1 / thresholds[i, section]
             scale = floats.dtype.type(scale if scale < highest else highest)
             total, gains = view(workspace, columns + 2, floats), view(workspace + (longest + 2) * size, columns, floats)
             squares = workspace + (2 * longest + 2) * size
             for r in range(top - 1, bottom + 1):
-                place = _neighbour(r, rows, bands[i, DOWN] != 0)
+                place = _neighbour(r, rows, bands[i, local.DOWN] != 0)
                 row = view(source + place * width * size, width, floats)
                 square(row, parts, scale, columns, view(squares + (r + 3) % 3 * longest * size, columns, floats))
                 if r > top:
@@ -267,9 +246,10 @@ def shrink_sections(bands, parts, longest, thresholds, floats, workspace, begin,
                     )
                     at = (r - 1) * width * size
                     before, after = view(source + at, width, floats), view(target + at, width, floats)
-                    _shrink_section_row(before, after, parts, above, own, below, total, gains, bands[i, ACROSS] != 0)
+                    _shrink_section_row(
+                        before, after, parts, above, own, below, total, gains, bands[i, local.ACROSS] != 0
+                    )
         else:
             before = view(source + top * width * size, (bottom - top) * width, floats)
             after = view(target + top * width * size, (bottom - top) * width, floats)
-            for p in range((bottom - top) * width):
-                after[p] = before[p]
+            copy(before, (bottom - top) * width, after)

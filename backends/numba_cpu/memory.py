@@ -8,7 +8,6 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from ctypes import addressof, c_char
-from itertools import accumulate, pairwise
 from pathlib import Path
 from sys import getrefcount
 from typing import Any
@@ -42,7 +41,6 @@ PASSED = 1 << 24
 """Bytes of a result, or of the details of a level, from which stores bypass the caches."""
 
 SMALLEST = 1 << 16  # bytes from which an array is worth keeping
-SMALL = 1 << 20  # bytes up to which several arrays share a block
 BLOCKS = 32  # that are searched for one of the right size
 
 _lock = threading.Lock()
@@ -167,16 +165,6 @@ def aligned(words: Sequence[int] | Counts) -> Counts:
 
 
 def several(rows: int, lengths: Sequence[int], dtype: DType) -> tuple[list[Array], Counts]:
-    """Return arrays (rows, length), and their addresses.
-
-    Small ones share a block, which saves the time of transforming 16 Ki samples. Large ones have a block each, so that
-    a caller may keep one without the others.
-    """
-    size = dtype.itemsize
-    if rows * sum(lengths) * size > SMALL:
-        found = [placed((rows, length), dtype) for length in lengths]
-        return [array for array, _ in found], np.array([begin for _, begin in found], dtype=np.int64)
-    ends = [rows * length for length in accumulate(lengths, initial=0)]
-    block, begin = placed((ends[-1],), dtype)
-    arrays = [block[a:b].reshape(rows, length) for (a, b), length in zip(pairwise(ends), lengths, strict=True)]
-    return arrays, np.array([begin + size * a for a in ends[:-1]], dtype=np.int64)
+    """Return arrays (rows, length), and their addresses: each has memory of its own, which a caller may keep alone."""
+    found = [placed((rows, length), dtype) for length in lengths]
+    return [array for array, _ in found], np.array([begin for _, begin in found], dtype=np.int64)

@@ -6,6 +6,8 @@ apart: in the periodic modes the long row goes round just as each column does.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 
 import numpy as np
@@ -21,9 +23,8 @@ from wavefilt.wavelets import boundary
 from . import entries, launching, memory, team
 from .dwt import BLOCK
 from .launching import Launch
-from .native import Constant
+from .native import GROUP_BYTES, Constant
 from .selection import Peak
-from .target import GROUP_BYTES
 
 HALO_SHARE = 8  # levels are fused while the samples that only the windows need stay below this share of a tile
 
@@ -34,16 +35,26 @@ def level_lengths(samples: int, taps: int, mode: str, level: int, start_level: i
     return tuple(boundary.modwt_length(samples, taps, mode, j, start_level) for j in range(1, level + 1))
 
 
-@lru_cache(maxsize=256)
-def plan(
-    samples: int, taps: int, mode: str, level: int, start_level: int, tile: int, inverse: bool
-) -> tuple[Launch, ...]:
-    """Return the launches of a forward transform in order, or of an inverse, which takes them in reverse.
+def _launch(step: int, n: int, table: Sequence[tuple[int, int]], span: int, halo: int, tile: int) -> Launch:
+    """Return a launch for rows of n samples, in tiles that are alike and at least as long as their ``span``.
 
     Kernels get the distance of the first level's taps, the samples, the margins (depth + 2, 2) of the input, of each
     level's details and of the last approximation, the samples and number of the tiles, and the elements of the longest
     buffer.
     """
+    count = -(-n // max(tile, span))
+    size = -(-n // count)
+    count = -(-n // size)
+    scratch = size + halo + span + GROUP_BYTES
+    arguments = Constant(step, n, np.array(table, np.int64), size, count, scratch)
+    return Launch(arguments, count, size, elements=2 * scratch + 3 * BLOCK, more=4 * GROUP_BYTES)
+
+
+@lru_cache(maxsize=256)
+def plan(
+    samples: int, taps: int, mode: str, level: int, start_level: int, tile: int, inverse: bool
+) -> tuple[Launch, ...]:
+    """Return the launches of a forward transform in order, or of an inverse, which takes them in reverse."""
     found, first = [], 0
     while first < level:
         step, depth = 1 << start_level + first, 1
@@ -56,14 +67,10 @@ def plan(
             above, below = (boundary.modwt_needed(taps, mode, i, level, start_level) for i in (first, last))
             above = above if first else (0, 0)  # the samples are extended when they are read
         table = [above, *(boundary.modwt_kept(taps, mode, i, start_level) for i in range(first + 1, last + 1)), below]
-        count = -(-samples // max(tile, span))
-        size = -(-samples // count)
-        count = -(-samples // size)
-        scratch = size + sum(above if inverse else below) + span + GROUP_BYTES
-        arguments = Constant(step, samples, np.array(table, dtype=np.int64), size, count, scratch)
+        halo = sum(above if inverse else below)
+        launch = _launch(step, samples, table, span, halo, tile)
         columns, rest = samples + sum(above), samples + sum(below)
-        more = 4 * GROUP_BYTES
-        found.append(Launch(arguments, count, depth * size, first, depth, columns, rest, 2 * scratch + 3 * BLOCK, more))
+        found.append(replace(launch, work=depth * launch.work, first=first, depth=depth, columns=columns, rest=rest))
         first = last
     return tuple(found)
 
@@ -83,8 +90,7 @@ def analysing(x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> tup
     lengths = level_lengths(samples, wavelet.dec_len, mode, level, start_level)
     outside = boundary.PERIODIC if mode in boundary.ROUND else boundary.code(mode)
     constants = outside, launching.analysis_filters(wavelet, x.dtype, 2**0.5)
-    outputs = [*lengths, *(launch.rest for launch in launches)]
-    return launching.analysing(entries.MODWT_FORWARD, x, analysis, launches, outputs, constants, peak)
+    return launching.analysing(entries.MODWT_FORWARD, x, analysis, launches, lengths, constants, peak)
 
 
 def synthesising(
@@ -115,33 +121,33 @@ GRAIN = 1 << 15
 
 
 @lru_cache(maxsize=256)
-def _launch(step: int, n: int, span: int, read: tuple[int, int], tile: int, inverse: bool) -> Launch:
-    """Return one level of rows of n results, computed from ``read`` more elements before and after them."""
-    count = -(-n // max(tile, span))
-    size = -(-n // count)
-    count = -(-n // size)
-    none = (0, 0)
-    table = np.array([none, read, read] if inverse else [read, none, none], np.int64)
-    scratch = size + span + GROUP_BYTES
-    arguments = Constant(step, n, table, size, count, scratch)
-    return Launch(arguments, count, size, elements=2 * scratch + 3 * BLOCK, more=4 * GROUP_BYTES)
+def _pass(
+    shape: tuple[int, ...], axis: int, taps: int, step: int, periodic: bool, tile: int, inverse: bool
+) -> tuple[tuple[int, ...], int, Launch]:
+    """Return the shape of the results of one level of sections along an axis, the number of rows, and the launch."""
+    (sections, rows, columns), (before, after) = shape, (taps // 2 - 1, taps // 2)
+    read = (0, 0)
+    if axis == 1:
+        step *= columns
+    if not periodic:  # more elements are read, before and after each result
+        read = (step * after, step * before) if inverse else (step * before, step * after)
+        lost = step * (taps - 1)
+        rows, columns = (rows - lost // columns, columns) if axis == 1 else (rows, columns - lost)
+    count, n = (sections, rows * columns) if axis == 1 else (sections * rows, columns)
+    table = [(0, 0), read, read] if inverse else [read, (0, 0), (0, 0)]
+    return (sections, rows, columns), count, _launch(step, n, table, step * (taps - 1), 0, tile)
 
 
 def _split(x: Array, analysis: Analysis, axis: int, j: int, tile: int, peak: Peak | None = None) -> tuple[Array, Array]:
     """Return the low-pass and high-pass coefficients of level j of sections along an axis."""
     wavelet, mode, _, start_level = parts(analysis)
-    taps, step, shape = wavelet.dec_len, 1 << start_level + j - 1, list(x.shape)
-    if mode not in boundary.ROUND:
-        shape[axis] -= step * (taps - 1)
-    across = shape[2] if axis == 1 else 1
-    read = (0, 0) if mode in boundary.ROUND else (step * (taps // 2 - 1) * across, step * (taps // 2) * across)
-    n = shape[1] * shape[2] if axis == 1 else shape[2]
-    launch = _launch(step * across, n, step * across * (taps - 1), read, tile, False)
-    low, high = (memory.empty(tuple(shape), x.dtype) for _ in range(2))
+    step = 1 << start_level + j - 1
+    shape, rows, launch = _pass(x.shape, axis, wavelet.dec_len, step, mode in boundary.ROUND, tile, False)
+    low, high = (memory.empty(shape, x.dtype) for _ in range(2))
     filters = launching.analysis_filters(wavelet, x.dtype, 2**0.5)
     arguments = memory.address(x), memory.addresses([high]), memory.address(low), boundary.PERIODIC, filters
-    rows = shape[0] * (shape[1] if axis == 2 else 1)
-    launching.run(entries.MODWT_FORWARD, x.dtype, rows, launch, arguments, (x, low, high), peak)
+    job = launching.job(entries.MODWT_FORWARD, x.dtype, rows, launch, arguments, (x, low, high), peak)
+    launching.run([job], peak)
     return low, high
 
 
@@ -150,20 +156,12 @@ def _joined(
 ) -> Array:
     """Undo `_split`, with the high-pass coefficients shrunk by ``thresholds`` (1, rows)."""
     wavelet, mode, _, start_level = parts(analysis)
-    taps, step, shape = wavelet.rec_len, 1 << start_level + j - 1, list(low.shape)
-    if mode not in boundary.ROUND:
-        shape[axis] -= step * (taps - 1)
-    across = shape[2] if axis == 1 else 1
-    read = (0, 0) if mode in boundary.ROUND else (step * (taps // 2) * across, step * (taps // 2 - 1) * across)
-    n = shape[1] * shape[2] if axis == 1 else shape[2]
-    launch = _launch(step * across, n, step * across * (taps - 1), read, tile, True)
-    out, target = memory.placed(tuple(shape), low.dtype)
-    arguments = (
-        *(target, memory.addresses([high]), memory.address(low), function, thresholds),
-        *(boundary.PERIODIC, synthesis_taps(wavelet, low.dtype)),
-    )
-    rows = shape[0] * (shape[1] if axis == 2 else 1)
-    launching.run(entries.MODWT_INVERSE, low.dtype, rows, launch, arguments, (low, high, out))
+    step = 1 << start_level + j - 1
+    shape, rows, launch = _pass(low.shape, axis, wavelet.rec_len, step, mode in boundary.ROUND, tile, True)
+    out, target = memory.placed(shape, low.dtype)
+    coefficients = target, memory.addresses([high]), memory.address(low)
+    arguments = *coefficients, function, thresholds, boundary.PERIODIC, synthesis_taps(wavelet, low.dtype)
+    team.run([launching.job(entries.MODWT_INVERSE, low.dtype, rows, launch, arguments, (low, high, out))])
     return out
 
 

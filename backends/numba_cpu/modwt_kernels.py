@@ -11,16 +11,9 @@ from wavefilt.wavelets import boundary
 
 from .adapter import part
 from .dwt import BLOCK
-from .dwt_kernels import clear, extension, shrink
-from .target import GROUP_BYTES
-from .vector import analyse, combine, greater, lesser, tail, view
-
-
-@part
-def _copy(out, to, source, at, count):
-    target, found = tail(out, to), tail(source, at)
-    for i in range(count):  # an assignment of slices is ten times slower
-        target[i] = found[i]
+from .dwt_kernels import extension, shrink
+from .native import GROUP_BYTES
+from .vector import analyse, clear, combine, copy, greater, lesser, tail, view
 
 
 @part
@@ -30,7 +23,7 @@ def _fill(out, at, count, row, before, n, mode):
     A row with margins holds all that is asked for. Else the extension consists of runs forwards and backwards.
     """
     if at + before >= 0 and at + before + count <= len(row):
-        _copy(out, 0, row, at + before, count)
+        copy(tail(row, at + before), count, out)
         return
     p = 0
     while p < count:
@@ -43,7 +36,7 @@ def _fill(out, at, count, row, before, n, mode):
             elif abs(step) == 1:
                 run = lesser(n - j if step > 0 else j + 1, count - p)
         if a == 1 and b == 0 and c == 0 and step == 1:
-            _copy(out, p, row, j, run)
+            copy(tail(row, j), run, tail(out, p))
         else:
             rest = 0.0  # float64: extrapolation over many samples loses digits
             if b != 0:
@@ -104,7 +97,7 @@ def forward(step, n, margins, tile, tiles, scratch, rows, details, approximation
             s *= 2
         m = _length(margins, depth + 1, n)
         smooth = view(approximation + row * m * size, m, lo)
-        _copy(smooth, start + margins[depth + 1, 0], work, 0, stop - start)
+        copy(work, stop - start, tail(smooth, start + margins[depth + 1, 0]))
 
 
 @part
@@ -151,4 +144,4 @@ def inverse(
             at += s * half
             length = here
         m = _length(margins, 0, n)
-        _copy(view(rows + row * m * size, m, taps), start + margins[0, 0], work, 0, stop - start)
+        copy(work, stop - start, tail(view(rows + row * m * size, m, taps), start + margins[0, 0]))

@@ -1,35 +1,58 @@
 """Kernels as machine code: loaded from a cache on disk by LLVM alone, or compiled first, by numba in other processes.
 
-To import numba takes longer than everything else that a first call does, and so a process whose kernels are in the
-cache does not.
+To import numba takes longer than everything else that a first call does, so a process whose kernels are in the cache
+does not import it. numba compiles in one thread of a process at a time, so several processes compile at once.
 """
 
 from __future__ import annotations
 
+import atexit
 import ctypes
+import hashlib
 import logging
+import os
 import struct
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache, partial
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeAlias
 
+import llvmlite
 import numpy as np
 from llvmlite import binding
 
-from wavefilt import threads
+from wavefilt import threads, vocabulary
 from wavefilt.arrays import DType
 from wavefilt.backends import kernel_files
 from wavefilt.errors import BackendUnavailable
+from wavefilt.thresholding import rules, shrinkage
+from wavefilt.wavelets import boundary
 
-from . import memory, processes
-from .target import key, kinds
+from . import memory
+
+if (_found := find_spec("numba")) is None:
+    raise ModuleNotFoundError("No module named 'numba'", name="numba")
+_NUMBA = Path(str(_found.origin))
+_HOST = binding.get_host_cpu_features()
+VECTOR_BYTES = 64 if _HOST.get("avx512f") else 32 if _HOST.get("avx") else 16
+WIDTH = 4
+"""Vectors computed together: with two sums each they hide the latency of a multiply-add and fit the registers."""
+GROUP_BYTES = WIDTH * VECTOR_BYTES
+HALF = GROUP_BYTES // 2
+"""Bytes of the smaller groups for the rest of a row after whole groups."""
 
 logger = logging.getLogger(__name__)
 PACKAGE = Path(__file__).parent
 FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 4)  # which releases the GIL
-
+INTERVAL = 0.2
+"""Seconds between two looks at the progress of compilation."""
+OUT_OF_MEMORY = 12
+"""Exit code of a process that had not enough memory."""
 
 INTEGER, FLOAT, SCATTERED = -1, -2, -3
 """Kinds of arguments that are no contiguous arrays; the kind of those is their number of dimensions."""
@@ -49,8 +72,14 @@ class Kernel:
         self.symbol = f"{module}.{name}"
         self.versions: dict[str, tuple[int, Callable[..., int]]] = {}
         """The loaded versions by the character of their dtype: address and function."""
-        self._block = struct.Struct(f"{sum(1 + dimensions for _, dimensions in kinds(parameters, np.dtype('f4')))}q")
+        self._block = struct.Struct(f"{sum(1 + dimensions for _, dimensions in self.kinds(np.dtype('f4')))}q")
         self._wanted: dict[str, _Kinds] = {}
+
+    def kinds(self, dtype: DType) -> list[tuple[DType, int]]:
+        """Return dtype and dimensions of each parameter; a number has 0 dimensions."""
+        letters = {"i": "i8", "u": "u4", "d": "f8", "B": f"i{dtype.itemsize}", "T": dtype.str}
+        found = self.parameters.split()
+        return [(np.dtype(letters[one[0]]), one.count(",") + 1 if "[" in one else 0) for one in found]
 
     def of(self, dtype: DType, *arguments: object, workspace: int = 0, kept: object = None) -> Work:
         """Return the kernel with all arguments except the range, and with bytes of memory to work in.
@@ -60,8 +89,7 @@ class Kernel:
         """
         if dtype.char not in self._wanted:
             load([self], dtype)
-            wanted = kinds(self.parameters, dtype)
-            numbers = {"i": INTEGER, "f": FLOAT}
+            wanted, numbers = self.kinds(dtype), {"i": INTEGER, "f": FLOAT}
             forms = [dimensions or numbers[kind.kind] for kind, dimensions in wanted]
             self._wanted[dtype.char] = forms, [kind for kind, dimensions in wanted if dimensions]
         words, found = _packed(arguments)
@@ -137,6 +165,11 @@ class Address:
             words[i] = address
 
 
+Task: TypeAlias = tuple[Kernel, DType]
+_failed: list[BackendUnavailable] = []
+"""Why kernels cannot be compiled: they are not tried again."""
+
+
 def load(kernels: Sequence[Kernel], dtype: DType) -> None:
     """Load kernels; the ones that are not in a cache are compiled first, several at once.
 
@@ -156,34 +189,16 @@ def load(kernels: Sequence[Kernel], dtype: DType) -> None:
         raise
 
 
-_failed: list[BackendUnavailable] = []
-"""Why kernels cannot be compiled: they are not tried again."""
-
-
 def _load(kernels: Sequence[Kernel], dtype: DType) -> None:
     missing = [kernel for kernel in kernels if dtype.char not in kernel.versions]
-    codes = compiled([(kernel, dtype) for kernel in missing])
-    for kernel, _ in codes:
-        kernel.versions[dtype.char] = _linked(kernel, codes[kernel, dtype])
-
-
-def cached(task: processes.Task) -> bool:
-    """Return whether the kernel is in a cache on disk."""
-    return _read(task, kernel_files.folders(PACKAGE)) is not None
-
-
-def compiled(
-    tasks: Sequence[processes.Task], advance: Callable[[int], None] = lambda done: None
-) -> dict[processes.Task, bytes]:
-    """Return the object files of kernels, from the cache or compiled and cached now. Raises errors as `load`."""
-    codes = {task: _read(task, kernel_files.folders(PACKAGE)) for task in tasks}
-    absent = [task for task, code in codes.items() if code is None]
-    found = {task: code for task, code in codes.items() if code is not None}
-    if absent:
-        logger.info("compiling kernels")
-        with kernel_files.writable(PACKAGE) as folder:
-            found |= processes.compiled(absent, folder, lambda task: _read(task, [folder]), advance)
-    return found
+    for (kernel, _), code in compiled([(kernel, dtype) for kernel in missing]).items():
+        # what is linked stays in memory until the process ends: a thread may run it when the interpreter ends
+        engine = binding.create_mcjit_compiler(binding.parse_assembly(""), _machine().create_target_machine(opt=0))
+        engine.add_object_file(binding.ObjectFileRef.from_data(code))
+        engine.finalize_object()
+        address = engine.get_function_address(kernel.symbol)
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))
+        kernel.versions[dtype.char] = address, FUNCTION(address)
 
 
 @cache
@@ -195,31 +210,138 @@ def _machine() -> binding.TargetMachine:
     return binding.Target.from_triple(binding.get_process_triple())
 
 
-def _keep(engine: binding.ExecutionEngine) -> None:
-    """Keep machine code until the process ends: a thread may run it when the interpreter ends."""
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))
-
-
-def _linked(kernel: Kernel, code: bytes) -> tuple[int, Callable[..., int]]:
-    """Return address and function of the kernel in an object file, which stays in memory until the process ends."""
-    module = binding.parse_assembly("")
-    engine = binding.create_mcjit_compiler(module, _machine().create_target_machine(opt=0))
-    engine.add_object_file(binding.ObjectFileRef.from_data(code))
-    engine.finalize_object()
-    address = engine.get_function_address(kernel.symbol)
-    _keep(engine)
-    return address, FUNCTION(address)
+@cache
+def _key() -> str:
+    """Return a hash of all that machine code depends on: sources, versions and the processor."""
+    sources = [*sorted(PACKAGE.rglob("*.py")), _NUMBA.with_name("_version.py")]  # metadata takes 30 ms to read
+    sources += [Path(str(module.__file__)) for module in (boundary, rules, shrinkage, vocabulary)]
+    text = hashlib.sha256(llvmlite.__version__.encode())
+    for path in sources:
+        with suppress(OSError):  # an installation without sources does not change
+            text.update(path.read_bytes())
+    flags = "".join(name for name, there in sorted(_HOST.items()) if there)
+    own = {name: os.environ.get(name) for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")}
+    text.update(repr((binding.get_host_cpu_name(), flags, own)).encode())
+    return text.hexdigest()[:20]
 
 
 def _name(kernel: Kernel, dtype: DType) -> str:
     same = not {"T", "B"}.intersection(kernel.parameters)  # for every dtype
-    return f"{kernel.symbol}-{'all' if same else dtype}-{key()}.o"
+    return f"{kernel.symbol}-{'all' if same else dtype}-{_key()}.o"
 
 
-def _read(task: processes.Task, folders: Sequence[Path]) -> bytes | None:
-    return kernel_files.read(_name(*task), folders)
+def cached(task: Task) -> bool:
+    """Return whether the kernel is in a cache on disk."""
+    return kernel_files.read(_name(*task), kernel_files.folders(PACKAGE)) is not None
 
 
-def write(kernel: Kernel, dtype: DType, folder: Path, code: bytes) -> None:
-    """Keep an object file in a folder. Raises OSError, on a full disk for example."""
-    kernel_files.write(_name(kernel, dtype), folder, code)
+def compiled(tasks: Sequence[Task], advance: Callable[[int], None] = lambda done: None) -> dict[Task, bytes]:
+    """Return the object files of kernels, from the cache or compiled and cached now. Raises errors as `load`."""
+    read = {task: kernel_files.read(_name(*task), kernel_files.folders(PACKAGE)) for task in tasks}
+    found = {task: code for task, code in read.items() if code is not None}
+    if absent := [task for task in tasks if task not in found]:
+        logger.info("compiling kernels")
+        with kernel_files.writable(PACKAGE) as folder:
+            found |= _compiled_now(absent, folder, advance)
+    return found
+
+
+_running: list[subprocess.Popen[bytes]] = []
+_ending: list[bool] = []
+
+
+@atexit.register
+def _end() -> None:
+    """End all processes: the interpreter ends."""
+    _ending.append(True)
+    for process in _running:
+        process.kill()
+
+
+def _compiled_now(tasks: Sequence[Task], folder: Path, advance: Callable[[int], None]) -> dict[Task, bytes]:
+    """Return the object file of each kernel, which is also kept in a folder.
+
+    Tasks go to the processes in turn and back, so give the longest ones first. Kernels that these do not
+    compile, as where none can be started, are compiled in this process. ``advance`` gets the number of finished
+    kernels, several times a second. Raises MemoryError where there is not enough, and BackendUnavailable.
+    """
+    # in a frozen application or an embedded interpreter `sys.executable` is another program
+    can_start = "python" in Path(sys.executable or "").name.lower() and not vars(sys).get("frozen")
+    count = min(threads.available_cpus(), len(tasks)) if can_start else 0
+    shares: list[list[Task]] = [[] for _ in range(count)]
+    for i, task in enumerate(tasks if count else ()):
+        shares[min(i % (2 * count), 2 * count - 1 - i % (2 * count))].append(task)
+    try:
+        for share in shares:
+            with suppress(OSError, RuntimeError):  # RuntimeError in subinterpreters
+                _running.append(_started(share, folder))
+        while any(process.poll() is None for process in _running):
+            advance(sum((folder / _name(*task)).exists() for task in tasks))
+            for process in _running:
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(INTERVAL)
+        if OUT_OF_MEMORY in [process.returncode for process in _running]:
+            raise MemoryError("not enough memory to compile kernels")
+    finally:
+        for process in _running:
+            if process.poll() is None:  # an interrupt ends them
+                process.kill()
+                process.wait()
+        _running.clear()
+    if _ending:
+        raise BackendUnavailable("the interpreter ends")
+    codes = {task: kernel_files.read(_name(*task), [folder]) for task in tasks}
+    return {task: _machine_code(*task) if code is None else code for task, code in codes.items()}
+
+
+_PROGRAM = """
+import sys
+sys.path[:] = {path!r}
+from wavefilt.backends.numba_cpu import native
+sys.exit(native.keep({tasks!r}, {folder!r}))
+"""
+
+
+def _started(tasks: Sequence[Task], folder: Path) -> subprocess.Popen[bytes]:
+    """Start a process of its own group, which signals from a terminal do not reach."""
+    named = [(kernel.module, kernel.name, kernel.parameters, dtype.name) for kernel, dtype in tasks]
+    windows, nowhere = sys.platform == "win32", subprocess.DEVNULL
+    return subprocess.Popen(
+        [sys.executable, "-c", _PROGRAM.format(path=sys.path, tasks=named, folder=str(folder))],
+        stdin=nowhere,
+        stdout=nowhere,
+        stderr=nowhere,
+        # `adapter` optimises; the machine code that numba makes for itself is not used
+        env=os.environ | {"NUMBA_NUM_THREADS": "1", "NUMBA_OPT": "0"},
+        start_new_session=not windows,
+        creationflags=0x08000000 if windows else 0,  # no window of its own
+    )
+
+
+def keep(tasks: Sequence[tuple[str, str, str, str]], folder: str) -> int:
+    """Compile kernels and keep them in a folder: in the started process. Return its exit code.
+
+    ``tasks`` are the arguments of `Kernel` and a dtype. Raises OSError, on a full disk for example.
+    """
+    try:
+        for *own, dtype in tasks:
+            kernel, kind = Kernel(*own), np.dtype(dtype)
+            kernel_files.write(_name(kernel, kind), Path(folder), _machine_code(kernel, kind))
+    except MemoryError:
+        return OUT_OF_MEMORY
+    return 0
+
+
+def _machine_code(kernel: Kernel, dtype: DType) -> bytes:
+    """Return an object file of a kernel. Raises BackendUnavailable if this version of numba does not make it."""
+    try:
+        from . import adapter
+
+        adapter.probe()
+        function = vars(import_module(f"{__package__}.{kernel.module}"))[kernel.name]
+        return adapter.object_code(function, kernel.symbol, kernel.kinds(dtype))
+    except MemoryError:
+        raise
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise BackendUnavailable(f"backend 'numba' cannot compile its kernels: {reason}") from error

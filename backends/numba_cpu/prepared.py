@@ -158,7 +158,8 @@ class Run:
         pyramid, jobs = analysing(source, options.analysis(level), tile, peak)
         assert isinstance(pyramid, launching.Packed)
         self.size = self._detrended.nbytes + (2 if shrinks_locally else 1) * sum(c.nbytes for c in pyramid.coefficients)
-        statistics = _statistics(pyramid, options.shrinks_approximation)
+        details = (pyramid.with_approximation if options.shrinks_approximation else pyramid).details
+        statistics = NumbaStatistics([[d] for d in details], "trace")
         bands = len(statistics.counts)
         wanted = {"level": range(1, bands + 1), "global": (1,)}.get(str(sigma), ())
         rule = _rule(options)
@@ -231,14 +232,3 @@ class Run:
             return False
         lines.restore(y)
         return True
-
-
-def _statistics(pyramid: launching.Packed, with_approximation: bool) -> NumbaStatistics:
-    """Return the statistics of each row."""
-    begins = [
-        *pyramid.addresses[: pyramid.level],
-        pyramid.addresses[-1],
-    ]  # between them are the approximations of each launch
-    counted = pyramid.with_approximation if with_approximation else pyramid
-    known = np.array(begins) if pyramid.analysis.transform.name == "dwt" else None
-    return NumbaStatistics([[d] for d in counted.details], "trace", known)

@@ -10,7 +10,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from functools import cache
-from itertools import compress
+from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -21,8 +22,7 @@ from wavefilt.statistics.mergeable import Interval, Summation
 from wavefilt.statistics.reference import RANKS, Risk, around, least_risk
 
 from . import entries, memory, native, team
-from .native import Constant
-from .target import GROUP_BYTES
+from .native import GROUP_BYTES, Constant
 
 CHUNK = 1 << 16  # coefficients of one share of a long row; fixed, so that sums do not depend on the threads
 LISTED = CHUNK // 16  # magnitudes of a chunk that may lie inside the bracket
@@ -43,7 +43,7 @@ COUNTED = 1 << 18  # details that one thread counts at a time
 
 
 def _sign_off(dtype: DType) -> Array:
-    """All bits but the sign, in an integer of the size of ``dtype``: what makes a magnitude of the bits of a float."""
+    """Return the mask of all bits except the sign, as an integer of the size of ``dtype``."""
     bits = np.dtype(f"i{dtype.itemsize}")
     return np.array([np.iinfo(bits).max], bits)
 
@@ -65,7 +65,10 @@ def no_samples(dtype: DType) -> Constant:
 
 
 AT_ONCE = 1 << 17
-"""Samples whose peak is found before a launch reads them again, from the second-level cache."""
+"""Samples whose peak is found before a launch reads them again, from the second-level cache.
+
+With a job of its own for the peak, both axes of 2048 x 2048 samples take 1.06 times as long.
+"""
 
 
 class Peak:
@@ -82,7 +85,7 @@ class Peak:
 
     @property
     def value(self) -> float:
-        """NaN if there is a NaN, else infinite if there is an infinity; 0 for no samples."""
+        """Return NaN if there is a NaN, else infinity if there is one; 0 for no samples."""
         return float(np.array(self.found, self._bits).view(self._dtype))
 
     def find(self) -> None:
@@ -136,17 +139,12 @@ def survey(
 class NumbaStatistics:
     """Statistics of details, of each row or of all rows of a level together."""
 
-    def __init__(self, levels: Sequence[Sequence[Array]], scope: str, begins: Counts | None = None) -> None:
-        """``levels`` holds the (rows, coefficients) arrays of each level: one if every row is a group.
-
-        Complex coefficients are replaced by their magnitudes. ``begins`` holds the addresses if there is one array for
-        each level, in C order.
-        """
+    def __init__(self, levels: Sequence[Sequence[Array]], scope: str) -> None:
+        """Take the (rows, coefficients) arrays of each level (one if every row is a group), or their magnitudes."""
         self._pooled = scope == "record"
         if levels[0][0].dtype.kind == "c":
             levels = _magnitudes(levels)
-        self._levels, self._begins = levels, begins
-        self._dtype = self._levels[0][0].dtype
+        self._levels, self._dtype = levels, levels[0][0].dtype
         sizes = [sum(d.size for d in ds) if self._pooled else ds[0].shape[1] for ds in levels]
         self.counts = np.array(sizes, dtype=np.int64)
         self.medians = np.empty((len(sizes), self.groups))
@@ -172,13 +170,10 @@ class NumbaStatistics:
         return found.take(places, axis=0)
 
     def mean_square(self) -> Floats:
-        levels = range(len(self._levels))
-        self._survey([place + 1 for place in levels if place not in self._summed])
-        unsummed = [place for place in levels if place not in self._summed]
-        if unsummed:
-            work, found, count = self._summing(unsummed)
-            team.parallel(work, count)
-            self.powers[unsummed] = found.reshape(-1, self.groups)
+        places = range(len(self._levels))
+        self._survey([place + 1 for place in places if place not in self._summed])
+        if unsummed := [place for place in places if place not in self._summed]:
+            team.parallel(*self._summing(unsummed))
             self._summed.update(unsummed)
         return self.powers.copy()
 
@@ -195,35 +190,24 @@ class NumbaStatistics:
         least = cut_from(self.groups, int(self.counts[places].sum()))
         cut = [i for i in places if self.counts[i] > least]
         whole = [i for i in places if i not in cut]
-
-        def surveyed() -> None:
-            self._surveyed.update(levels)
-            self._summed.update(whole)
-
+        unsummed = [i for i in cut if self.counts[i] <= SHORT]  # the squares of longer rows are summed by chunks
         if not cut:
-            return [team.Job(*self._whole(whole))] if whole else [], surveyed
-        chunks = self._cut(cut)
-        summed = [place for place in cut if squares and self.counts[place] <= SHORT]
-        sums, found, count = self._summing(summed) if summed else (None, np.empty(0), 0)
-        rows, number = self._whole(whole)[:2] if whole else (None, 0)
-        jobs = chunks.jobs(rows, number, sums, count)
-        short = [self.counts[place] <= SHORT for place in cut]
-        long = [not own for own in short]
-        unsummed = [place for place in compress(cut, short) if place not in summed]
+            jobs = [team.Job(*self._whole(whole))] if whole else []
+        else:
+            rows, number = self._whole(whole)[:2] if whole else (None, 0)
+            sums, count = self._summing(unsummed) if squares and unsummed else (None, 0)
+            jobs = self._cut(cut, rows, number, sums, count)
 
         def take() -> None:
-            self.medians[cut] = medians = chunks.medians.reshape(-1, self.groups)
-            if any(long):
-                self.powers[list(compress(cut, long))] = chunks.powers.reshape(-1, self.groups)[long]
-            if summed:
-                self.powers[summed] = found.reshape(-1, self.groups)
-            surveyed()
-            self._summed.update(cut)
-            self._summed.difference_update(unsummed)
-            for place in compress(cut, [bool(row.any()) for row in np.isnan(medians)]):  # where the sample misled
-                power = self.powers[place].copy()
-                team.run([team.Job(*self._whole([place]))])
-                self.powers[place] = power
+            self._surveyed.update(levels)
+            self._summed.update(places)
+            if not squares:
+                self._summed.difference_update(unsummed)
+            for place in cut:
+                if np.isnan(self.medians[place]).any():  # the sample misled
+                    power = self.powers[place].copy()
+                    team.run([team.Job(*self._whole([place]))])
+                    self.powers[place] = power
 
         return jobs, take
 
@@ -235,62 +219,91 @@ class NumbaStatistics:
         powers: Floats | None = None,
     ) -> tuple[native.Work, int, int]:
         """Return a `team.Job`'s arguments: medians, or other quantiles, and powers, each row by one thread."""
-        size, kept = self._dtype.itemsize, list[_Rows]()
-        if self._begins is None:
-            kept = [_Rows(place, self._joined(place)) for place in places]
-            found = [(rows.place, rows.begin, rows.length, rows.pitch) for rows in kept]
-        else:  # in a sixth of the time
-            begins, lengths = self._begins.tolist(), self.counts.tolist()
-            found = [(place, begins[place], lengths[place], lengths[place] * size) for place in places]
-        lengths = [length for _, _, length, _ in found]
+        owners = [self._rows(place) for place in places]
+        lengths = self.counts[places].tolist()
         ranks = [around(length, share) for length in lengths]
-        tasks = np.array([(*own, *rank) for own, (rank, _) in zip(found, ranks, strict=True)], dtype=np.int64)
+        tasks = np.array(
+            [
+                (place, memory.address(rows), length, rows.strides[0], *rank)
+                for place, rows, length, (rank, _) in zip(places, owners, lengths, ranks, strict=True)
+            ],
+            dtype=np.int64,
+        )
         weights = np.array([weight for _, weight in ranks])
         results = (self.medians, self.powers) if quantiles is None else (quantiles, powers)
         arguments = tasks, weights, sign_off(self._dtype), no_samples(self._dtype), *results
-        count, work = len(found) * self.groups, sum(lengths) * self.groups
-        room = RATIOS * len(found) + max(lengths) * size + GROUP_BYTES
-        kernel = entries.SHORT_ROWS.of(self._dtype, *arguments, workspace=room, kept=(kept, self._levels))
+        count, work = len(places) * self.groups, sum(lengths) * self.groups
+        room = RATIOS * len(places) + max(lengths) * self._dtype.itemsize + GROUP_BYTES
+        kernel = entries.SHORT_ROWS.of(self._dtype, *arguments, workspace=room, kept=owners)
         return kernel, count, GRAIN * count // max(work, 1)  # of rows of mean length
 
-    def _summing(self, places: Sequence[int]) -> tuple[native.Work, Floats, int]:
-        """Return the work that sums mean squares, the array for them, and their number."""
-        tables = [_Rows(place, self._joined(place)) for place in places]
-        addresses = np.concatenate([rows.addresses for rows in tables])
-        lengths, found = np.repeat([rows.length for rows in tables], self.groups), self._room(self.powers, places)
-        arguments = addresses, lengths, no_samples(self._dtype), found
-        return entries.MEAN_SQUARES.of(self._dtype, *arguments, kept=tables), found, len(found)
+    def _table(self, places: Sequence[int]) -> tuple[Counts, list[Array]]:
+        """Return the address, length and place among the results of each row, and the owners of their memory."""
+        owners = [self._rows(place) for place in places]
+        addresses = [memory.address(rows) + rows.strides[0] * np.arange(self.groups) for rows in owners]
+        lengths = np.repeat(self.counts[places], self.groups)
+        results = np.arange(self.medians.size).reshape(self.medians.shape)[places].ravel()
+        return np.stack([np.concatenate(addresses), lengths, results], axis=1), owners
 
-    def _cut(self, places: Sequence[int]) -> _Chunks:
-        """Cut rows into chunks. A pool has one median: it is a row, or all rows of a level."""
-        segments = [self._segments(place, joined=self.counts[place] <= SHORT) for place in places]
-        starts, sizes = (np.concatenate([own[i] for _, own in segments]) for i in range(2))
-        own_pools = [own[2] + i * self.groups for i, (_, own) in enumerate(segments)]
-        size = np.repeat(self.counts[places], self.groups)  # of each pool
-        results = self._room(self.medians, places), self._room(self.powers, places)
-        return _Chunks(starts, sizes, np.concatenate(own_pools), size, self._dtype, segments, *results)
+    def _summing(self, places: Sequence[int]) -> tuple[native.Work, int]:
+        """Return the work that sums mean squares of whole rows, and their number."""
+        table, kept = self._table(places)
+        arguments = table, no_samples(self._dtype), self.powers.reshape(-1)
+        return entries.MEAN_SQUARES.of(self._dtype, *arguments, kept=kept), len(table)
 
-    def _room(self, numbers: Floats, places: Sequence[int]) -> Floats:
-        """Return room for a number of each group at these places, in ``numbers`` itself if they are consecutive."""
-        first, count = places[0], len(places)
-        together = list(places) == list(range(first, first + count))
-        return numbers[first : first + count].reshape(-1) if together else np.empty(count * self.groups)
+    def _cut(
+        self,
+        places: Sequence[int],
+        beside_draw: native.Work | None,
+        first: int,
+        beside_middles: native.Work | None,
+        second: int,
+    ) -> list[team.Job]:
+        """Return the jobs for the medians of rows that are cut into chunks, and for the mean squares of the long ones.
 
-    def _segments(self, place: int, joined: bool) -> tuple[object, tuple[Counts, Counts, Counts]]:
-        """Return the owner of the memory, and addresses, lengths and groups of the contiguous parts of a level."""
-        if not joined and self._pooled:
-            arrays = _grouped([memory.packed_rows(d).ravel() for d in self._levels[place]])
-            sizes = np.array([array.size for array in arrays])
-            return arrays, (memory.addresses(arrays), sizes, np.zeros(len(arrays), np.int64))
-        rows = _Rows(place, self._joined(place))
-        return rows, (rows.addresses, np.full(self.groups, rows.length), np.arange(self.groups))
+        Other work runs beside two of the jobs, which alone would leave threads idle; its counts are given. A median is
+        NaN where the sample misled, as it does where many magnitudes are equal.
+        """
+        dtype, (table, kept) = self._dtype, self._table(places)
+        native.load(entries.LONG, dtype)
+        sizes = table[:, 1]
+        chunk = np.where(sizes > SHORT, CHUNK, FINE)
+        counts = -(-sizes // chunk)
+        starts = np.append(0, np.cumsum(counts))  # the first chunk of each row, and the end of the last
+        rows = np.repeat(np.arange(len(sizes)), counts)
+        before = chunk[rows] * (np.arange(len(rows)) - starts[rows])
+        addresses = table[rows, 0] + dtype.itemsize * before
+        lengths = np.minimum(sizes[rows] - before, chunk[rows])
 
-    def _joined(self, place: int) -> Array:
-        """Return the details of a level, with each group as one row."""
+        drawn = np.maximum(SAMPLE, sizes ** (2 / 3)).astype(np.int64)
+        strides = np.maximum(sizes // drawn, 1)[rows]
+        ends = np.append(0, np.cumsum(-(-lengths // strides)))
+        bits, mask = np.dtype(f"i{dtype.itemsize}"), sign_off(dtype)
+        samples = memory.empty((int(ends[-1]),), bits)
+        draw = entries.DRAW.of(dtype, addresses, lengths, strides, ends[:-1], mask, samples, kept=kept)
+        lows, highs = np.empty((2, len(sizes)), bits)
+        own = ends[starts]
+        room = int(np.diff(own).max()) * bits.itemsize + GROUP_BYTES
+        brackets = entries.BRACKETS.of(dtype, own, samples, mask, lows, highs, workspace=room)
+
+        surveyed, (listed, inside, below, squares) = survey(addresses, lengths, rows, dtype, lows, highs)
+        found = lows, highs, memory.address(listed), inside, below, squares
+        results = self.medians.reshape(-1), self.powers.reshape(-1)
+        arguments = starts, table, mask, no_samples(dtype), *found, *results
+        middles = entries.MIDDLES.of(dtype, *arguments, workspace=memory.LINE, kept=listed)
+        return [
+            team.Job(draw, len(rows), GRAIN // CHUNK, beside_draw, first),
+            team.Job(brackets, len(sizes)),
+            surveyed,
+            team.Job(middles, len(sizes), 1, beside_middles, second),
+        ]
+
+    def _rows(self, place: int) -> Array:
+        """Return the details of a level as kernels take them, with each group as one row."""
         details = self._levels[place]
         if len(details) > 1:
             return np.concatenate([d.ravel() for d in details])[None]
-        return details[0].reshape(1, -1) if self._pooled else details[0]
+        return memory.packed_rows(details[0].reshape(1, -1) if self._pooled else details[0])
 
     def exceeding(self, thresholds: Floats) -> Counts:
         def count(rows: Array, limits: Floats) -> Counts:
@@ -303,50 +316,46 @@ class NumbaStatistics:
 
     def _counted(self, place: int, count: Callable[[Array, Floats], Counts], scales: Floats, bins: int) -> Counts:
         """Add up ``count(rows, scales)`` over all details of a level, by group: shape (groups, bins)."""
-        totals, lock = np.zeros((self.groups, bins), np.int64), threading.Lock()
-        parts = []
-        for d in self._levels[place]:
-            parts += [(own[0], d[own]) for own in _parts(d)]
+        totals, lock, details = np.zeros((self.groups, bins), np.int64), threading.Lock(), self._rows(place)
 
-        def work(begin: int, end: int) -> None:
-            for rows, part in parts[begin:end]:
-                found = count(part, np.repeat(scales, len(part)) if self._pooled else scales[rows])
-                with lock:
-                    totals[slice(0, 1) if self._pooled else rows] += found.sum(axis=0) if self._pooled else found
+        def work(rows: slice, columns: slice) -> None:
+            found = count(details[rows, columns], scales[rows])
+            with lock:
+                totals[rows] += found
 
-        threads.parallel(work, len(parts))
+        _spread(work, _parts(details))
         return totals
 
     def minimise(self, risk: Risk, sigma: Floats, inverse: bool = False) -> Floats:
-        best = np.zeros_like(sigma)
-        tasks = []
+        best, tasks = np.zeros_like(sigma), []
         for level, count in enumerate(self.counts):
             share = max(RANKS // int(count), 1)
             tasks += [(level, slice(a, a + share)) for a in range(0, self.groups, share)]
 
-        def work(begin: int, end: int) -> None:
-            for level, rows in tasks[begin:end]:
-                magnitudes = np.abs(self._joined(level)[rows])
-                magnitudes.sort(axis=-1)
-                best[level, rows] = least_risk(risk, magnitudes, sigma[level, rows], inverse)
+        def work(level: int, rows: slice) -> None:
+            magnitudes = np.abs(self._rows(level)[rows])
+            magnitudes.sort(axis=-1)
+            best[level, rows] = least_risk(risk, magnitudes, sigma[level, rows], inverse)
 
-        threads.parallel(work, len(tasks))
+        _spread(work, tasks)
         return best
+
+
+def _spread(function: Callable[..., None], tasks: Sequence[tuple[Any, ...]]) -> None:
+    """Call the function for each task, a tuple of its arguments, in several threads."""
+
+    def work(begin: int, end: int) -> None:
+        for task in tasks[begin:end]:
+            function(*task)
+
+    threads.parallel(work, len(tasks))
 
 
 def _magnitudes(levels: Sequence[Sequence[Array]]) -> list[list[Array]]:
     """Return |d| of complex details."""
     found = [[memory.empty(d.shape, d.real.dtype) for d in details] for details in levels]
-    tasks = []
-    for details, targets in zip(levels, found, strict=True):
-        for d, target in zip(details, targets, strict=True):
-            tasks += [(d[own], target[own]) for own in _parts(d)]
-
-    def work(begin: int, end: int) -> None:
-        for d, target in tasks[begin:end]:
-            np.abs(d, out=target)
-
-    threads.parallel(work, len(tasks))
+    pairs = zip(chain(*levels), chain(*found), strict=True)
+    _spread(np.abs, [(d[own], target[own]) for d, target in pairs for own in _parts(d)])
     return found
 
 
@@ -359,92 +368,6 @@ def _parts(d: Array) -> list[tuple[slice, slice]]:
         for r in range(0, rows, share)
         for a in range(0, columns, COUNTED)
     ]
-
-
-class _Rows:
-    """The rows of a level as kernels take them."""
-
-    def __init__(self, place: int, rows: Array) -> None:
-        self.place, self._kept = place, memory.packed_rows(rows)
-        self.begin, self.length, self.pitch = memory.address(self._kept), rows.shape[1], self._kept.strides[0]
-
-    @property
-    def addresses(self) -> Counts:
-        return self.begin + self.pitch * np.arange(len(self._kept))
-
-
-class _Chunks:
-    """Contiguous parts of pools, in the order of the pools, cut into chunks."""
-
-    def __init__(
-        self,
-        starts: Counts,
-        lengths: Counts,
-        pools: Counts,
-        sizes: Counts,
-        dtype: DType,
-        kept: object,
-        medians: Floats,
-        powers: Floats,
-    ) -> None:
-        chunk = np.where(sizes > SHORT, CHUNK, FINE)[pools]
-        counts = -(-lengths // chunk)
-        part = np.repeat(np.arange(len(lengths)), counts)
-        before = chunk[part] * (np.arange(len(part)) - np.repeat(np.cumsum(counts) - counts, counts))
-        self.addresses = starts[part] + dtype.itemsize * before
-        self.lengths = np.minimum(lengths[part] - before, chunk[part])
-        self.pools, self.sizes, self._kept = pools[part], sizes, kept
-        self.first = np.searchsorted(self.pools, np.arange(len(sizes) + 1))
-        """The first chunk of each pool, and the end of the last."""
-        self.medians = medians
-        """NaN where the sample misled, as it does where many magnitudes are equal."""
-        self.powers = powers
-        """The mean squares of pools that are not `SHORT`."""
-        native.load(entries.LONG, dtype)
-        self._draw, brackets, lows, highs = self._brackets(dtype)
-        chunks = self.addresses, self.lengths, self.pools
-        survey_, (listed, inside, below, squares) = survey(*chunks, dtype, lows, highs)
-        known, ends = (self.first, sizes, sign_off(dtype)), (lows, highs)
-        counted = memory.address(listed), inside, below
-        own = *known, no_samples(dtype), *ends, *counted, squares, medians, powers
-        self._middles = entries.MIDDLES.of(dtype, *own, workspace=memory.LINE, kept=listed)
-        self._jobs = [brackets, survey_]
-
-    def jobs(
-        self, beside_draw: native.Work | None, first: int, beside_middles: native.Work | None, second: int
-    ) -> list[team.Job]:
-        """Return the jobs that find the medians, with other work beside two of them, whose counts are given.
-
-        Alone that work would leave threads idle.
-        """
-        draw = team.Job(self._draw, len(self.pools), GRAIN // CHUNK, beside_draw, first)
-        return [draw, *self._jobs, team.Job(self._middles, len(self.sizes), 1, beside_middles, second)]
-
-    def _brackets(self, dtype: DType) -> tuple[native.Work, team.Job, Array, Array]:
-        """Bracket the median of each pool by a sample of its magnitudes."""
-        drawn = np.maximum(SAMPLE, self.sizes ** (2 / 3)).astype(np.int64)
-        strides = np.maximum(self.sizes // drawn, 1)[self.pools]
-        ends = np.concatenate([[0], np.cumsum(-(-self.lengths // strides))])
-        bits = np.dtype(f"i{dtype.itemsize}")
-        samples = memory.empty((int(ends[-1]),), bits)
-        arguments = self.addresses, self.lengths, strides, ends[:-1], sign_off(dtype), samples
-        draw = entries.DRAW.of(dtype, *arguments, kept=self._kept)
-        lows, highs = np.empty((2, len(self.sizes)), bits)
-        own = ends[self.first]
-        room = int(np.diff(own).max()) * bits.itemsize + GROUP_BYTES
-        kernel = entries.BRACKETS.of(dtype, own, samples, sign_off(dtype), lows, highs, workspace=room)
-        return draw, team.Job(kernel, len(lows)), lows, highs
-
-
-def _grouped(arrays: Sequence[Array]) -> list[Array]:
-    """Join runs of short arrays: every chunk has a list of `LISTED` magnitudes, however short it is."""
-    groups: list[list[Array]] = []
-    for array in arrays:
-        if array.size < CHUNK and groups and groups[-1][0].size < CHUNK:
-            groups[-1].append(array)
-        else:
-            groups.append([array])
-    return [group[0] if len(group) == 1 else np.concatenate(group) for group in groups]
 
 
 BLOCKS_AT_ONCE = 256

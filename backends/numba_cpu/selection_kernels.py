@@ -1,16 +1,20 @@
-"""Medians, other quantiles and sums of squares of details: the loops of `selection`."""
+"""Medians, other quantiles and sums of squares of details, and thresholds that follow from them."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
 from wavefilt.arrays import Array
+from wavefilt.thresholding.rules import bayes_formula
 
 from .adapter import part
+from .native import GROUP_BYTES as RANKED
+from .native import VECTOR_BYTES
+from .prepared import BAYES, GIVEN, LEVEL, LINEAR
 from .selection import DENSITY, GUESSES, LISTED, MAD, RATIOS, SAMPLED, SHORT, SPREAD, STEP
-from .target import GROUP_BYTES as RANKED
-from .target import VECTOR_BYTES
-from .vector import count_below, greater, lesser, list_inside, list_inside_some, ranked, ranked_few, tail, view
+from .vector import greater, lesser, list_inside, list_inside_some, ranked, ranked_few, tail, view
 
 
 def _squares(x: Array, count: int) -> float:
@@ -79,12 +83,9 @@ def _middle(a, n, k, both, all_bits):
 
 @part
 def _count_below(bits, n, sign_off, limit):
-    count, lanes, i = 0, VECTOR_BYTES // bits.itemsize, 0
-    while i + lanes <= n:
-        count += count_below(bits, i, sign_off, limit)
-        i += lanes
-    for rest in range(i, n):
-        count += (bits[rest] & sign_off) < limit
+    count = 0
+    for i in range(n):
+        count += (bits[i] & sign_off) < limit
     return count
 
 
@@ -205,10 +206,11 @@ def short_rows(tasks, weights, sign_off, floats, quantiles, powers, workspace, b
 
 
 @part
-def mean_squares(addresses, lengths, floats, powers, workspace, begin, end):
-    """Find the mean squares of rows ``begin`` to ``end``, summed as `short_rows` does."""
+def mean_squares(table, floats, powers, workspace, begin, end):
+    """Find the mean squares of rows ``begin`` to ``end`` of a table (see `middles`), summed as `short_rows` does."""
     for row in range(begin, end):
-        powers[row] = _sum_squares(view(addresses[row], lengths[row], floats), lengths[row]) / lengths[row]
+        m = table[row, 1]
+        powers[table[row, 2]] = _sum_squares(view(table[row, 0], m, floats), m) / m
 
 
 @part
@@ -261,17 +263,6 @@ def long_chunks(
 
 
 @part
-def _in_lists(starts, pool, inside, below):
-    """Return the numbers of a pool's magnitudes below its lists, in them, and in the longest of them."""
-    under, total, most = 0, 0, 0
-    for chunk in range(starts[pool], starts[pool + 1]):
-        under += below[chunk]
-        total += inside[chunk]
-        most = greater(most, inside[chunk])
-    return under, total, most
-
-
-@part
 def _sum(numbers, first, count):
     """Sum numbers in NumPy's order: in halves, and up to 128 of them with eight sums."""
     if count > 128:
@@ -294,22 +285,26 @@ def _sum(numbers, first, count):
 
 @part
 def middles(
-    starts, sizes, sign_off, floats, lows, highs, listed, inside, below, squares, medians, powers, workspace, begin, end
+    starts, table, sign_off, floats, lows, highs, listed, inside, below, squares, medians, powers, workspace, begin, end
 ):
-    """Find the medians of pools ``begin`` to ``end`` from the lists of their chunks, which are moved together.
+    """Find the medians of rows ``begin`` to ``end`` from the lists of their chunks, which are moved together.
 
-    A median is NaN if it is not in the lists. ``starts`` are the first chunks of the pools, ``sizes`` the numbers of
-    their magnitudes, ``listed`` is the address of the first list. The mean squares of long pools follow from the sums
-    of their chunks.
+    A median is NaN if it is not in the lists. ``starts`` are the first chunks of the rows, ``table`` has the address,
+    length and place among the results of each row, ``listed`` is the address of the first list. The mean squares of
+    long rows follow from the sums of their chunks.
     """
     middle, found = view(workspace, 2, floats), view(workspace, 2, sign_off)
-    for pool in range(begin, end):
-        first, last = starts[pool], starts[pool + 1]
-        if sizes[pool] > SHORT:
-            powers[pool] = _sum(squares, first, last - first) / sizes[pool]
-        under, total, most = _in_lists(starts, pool, inside, below)
-        low, high = (sizes[pool] - 1) // 2 - under, sizes[pool] // 2 - under
-        medians[pool] = np.nan
+    for row in range(begin, end):
+        first, last, size, place = starts[row], starts[row + 1], table[row, 1], table[row, 2]
+        if size > SHORT:
+            powers[place] = _sum(squares, first, last - first) / size
+        under, total, most = 0, 0, 0
+        for chunk in range(first, last):
+            under += below[chunk]
+            total += inside[chunk]
+            most = greater(most, inside[chunk])
+        low, high = (size - 1) // 2 - under, size // 2 - under
+        medians[place] = np.nan
         if low < 0 or high >= total or most >= LISTED - STEP:
             continue
         lists = view(listed + first * (LISTED + 1) * sign_off.itemsize, (last - first) * (LISTED + 1), sign_off)
@@ -319,9 +314,9 @@ def middles(
             for i in range(inside[first + chunk]):
                 target[i] = source[i]
             at += inside[first + chunk]
-        guess = sign_off.dtype.type(lows[pool] + (highs[pool] - lows[pool]) // 2)
+        guess = sign_off.dtype.type(lows[row] + (highs[row] - lows[row]) // 2)
         found[0], found[1] = _selected(lists, total, sign_off[0], low, high, guess, lists)
-        medians[pool] = (np.float64(middle[0]) + np.float64(middle[1])) / 2
+        medians[place] = (np.float64(middle[0]) + np.float64(middle[1])) / 2
 
 
 @part
@@ -354,3 +349,45 @@ _sum_differences = part(_differences, fastmath={"reassoc", "contract", "nsz"})
 def energies(x, y, scale, sums, workspace, begin, end):
     """Sum (x - y)² and x² of elements times a scale."""
     sums[0], sums[1] = _sum_differences(x, y, scale, begin, end)
+
+
+_greater, _smaller = part(lambda a, b: max(a, b)), part(lambda a, b: min(a, b))
+_quotient, _root = part(lambda a, b: a / b), part(lambda a: math.sqrt(a))
+_bayes = part(bayes_formula(_greater, _smaller, _quotient, _root), fastmath=False)  # rounded as NumPy does
+
+
+@part
+def choose(
+    samples, length, noise_of, rule, medians, powers, counts, scale, factors, gains, most, thresholds, other, like,
+    workspace, begin, end,
+):  # fmt: skip
+    """Choose thresholds (bands, rows), at most ``most``, for rows ``begin`` to ``end``; return 0, or else ``other``.
+
+    The latter means that the thresholds of a row are all 0, or not all finite, or that the row may be dead. ``scale``
+    is the noise, or the factor from medians (bands, rows) to the noise; ``gains`` multiply it in each band.
+    ``noise_of`` and ``rule`` are numbers of `prepared`.
+    """
+    for row in range(begin, end):
+        x = view(samples + row * length * like.itemsize, length, like)
+        last = length - 1
+        if x[0] == x[last] and x[0] == x[last // 2] and x[0] == x[last // 4] and x[0] == x[3 * last // 4]:
+            return other
+        any_removed = False
+        for band in range(len(counts)):
+            sigma = scale
+            if noise_of != GIVEN:
+                sigma = medians[band if noise_of == LEVEL else 0, row] * scale
+            sigma *= gains[band]
+            threshold = factors[band]
+            if rule == LINEAR:
+                threshold = sigma * factors[band]
+            elif rule == BAYES:
+                power = powers[band, row]
+                threshold = _bayes(power, power * counts[band], sigma) if sigma > 0 else 0.0
+            if not (np.isfinite(sigma) and np.isfinite(threshold)):  # noise is NaN where a search has to go on
+                return other
+            any_removed |= threshold != 0
+            thresholds[band, row] = min(threshold, most)
+        if not any_removed:
+            return other
+    return 0

@@ -1,10 +1,96 @@
-"""The functions that the threads of the team run: see `team`, which names the words that they and Python share."""
+"""The functions that threads run without Python: the team's, and copies to and from a device.
+
+`team` names the words that its threads and Python share. Addresses are integers.
+"""
 
 from __future__ import annotations
 
+import platform
+
+from llvmlite import ir
+from numba import types
+
 from . import team
-from .adapter import part
-from .atomics import add, both, call, either, exchange, highest, pause, plain, shared, swap, system_call
+from .adapter import WORD, Function, instructions, part
+
+_I32 = ir.IntType(32)
+_PAUSE = {"x86_64": ("llvm.x86.sse2.pause", []), "aarch64": ("llvm.aarch64.hint", [ir.Constant(_I32, 1)])}
+"""LLVM's name of the instruction for a waiting loop."""
+
+
+def _place(emit, address):
+    return emit.builder.inttoptr(address, WORD.as_pointer())
+
+
+def _integer(*kinds):
+    return types.int64(*(types.int64,) * len(kinds))
+
+
+@instructions(_integer)
+def plain(emit, address):
+    """Return a word that no other thread changes meanwhile."""
+    return emit.builder.load(_place(emit, address))
+
+
+@instructions(_integer)
+def shared(emit, address):
+    """Return a word that other threads write to."""
+    return emit.builder.load_atomic(_place(emit, address), "seq_cst", 8)
+
+
+def _change(operation: str) -> Function:
+    @instructions(_integer)
+    def change(emit, address, value):
+        return emit.builder.atomic_rmw(operation, _place(emit, address), value, "seq_cst")
+
+    return change
+
+
+exchange, add, either, both, highest = map(_change, ("xchg", "add", "or", "and", "max"))
+"""f(address, value): change a shared word, and return what it was: replacement, sum, bitwise or and and, maximum."""
+
+
+@instructions(lambda *kinds: types.boolean(*(types.int64,) * 3))
+def swap(emit, address, old, new):
+    """Replace a shared word if it is ``old``, and return whether it was."""
+    return emit.builder.extract_value(emit.builder.cmpxchg(_place(emit, address), old, new, "seq_cst"), 1)
+
+
+@instructions()
+def pause(emit):
+    """Wait for a moment, in a loop."""
+    name, values = _PAUSE[platform.machine()]
+    kind = ir.FunctionType(ir.VoidType(), [value.type for value in values])
+    function = emit.builder.module.globals.get(name) or ir.Function(emit.builder.module, kind, name)
+    emit.builder.call(function, values)
+
+
+@instructions(_integer)
+def call(emit, function, block, workspace, begin, end):
+    """Call a kernel by its address."""
+    kind = ir.FunctionType(WORD, [WORD] * 4).as_pointer()
+    return emit.builder.call(emit.builder.inttoptr(function, kind), [block, workspace, begin, end])
+
+
+@instructions(_integer)
+def system_call(emit, function, number, a, b, c):
+    """Call the function ``syscall`` of the C library, by its address."""
+    kind = ir.FunctionType(WORD, [WORD], var_arg=True).as_pointer()
+    rest = [ir.Constant(WORD, 0)] * 3
+    return emit.builder.call(emit.builder.inttoptr(function, kind), [number, a, b, c, *rest])
+
+
+@part
+def foreign(function, a, b, c, d):
+    """Call a function of C by its address; its result is an integer of 32 bits."""
+    return call(function, a, b, c, d) & 0xFFFFFFFF
+
+
+@instructions()
+def write_byte(emit, address):
+    """Write a 0 to memory, whatever is there."""
+    byte = ir.IntType(8)
+    emit.builder.store(ir.Constant(byte, 0), emit.builder.inttoptr(address, byte.as_pointer()))
 
 
 @part
@@ -150,3 +236,59 @@ def serve(state, workspace, begin, end):
         while _take_part(state, member):
             pass
     return seen
+
+
+TAKEN, PIECE, TOTAL, HOST, DEVICE, STREAM, CONTEXT, MOVE, COPY, RECORD, SYNCHRONIZE, USE, LANES, FIRST = range(14)
+"""Words of a transfer (see `cuda.runtime.transfer`), among them the addresses of functions of four arguments at most;
+four words for each part follow."""
+PAGE = 4 << 10
+
+
+@part
+def _copy(words, lane, up):
+    """Copy pieces until none is left, each after its buffer was sent; two buffers take turns. Return an error, or 0.
+
+    To the device, a piece is copied into the buffer and enqueued; from the device, enqueued, waited for and copied.
+    """
+    turn = 0
+    while True:
+        start = add(words[TAKEN], words[PIECE])
+        if start >= words[TOTAL]:
+            return 0
+        size = min(words[PIECE], words[TOTAL] - start)
+        buffer, event = words[lane + turn], words[lane + 2 + turn]
+        turn = 1 - turn
+        here, there = words[HOST] + start, words[DEVICE] + start
+        error = foreign(words[SYNCHRONIZE], event, 0, 0, 0)
+        if error == 0 and up != 0:
+            foreign(words[MOVE], buffer, here, size, 0)
+            error = foreign(words[COPY], there, buffer, size, words[STREAM])
+        elif error == 0:
+            error = foreign(words[COPY], buffer, there, size, words[STREAM])
+        if error == 0:
+            error = foreign(words[RECORD], event, words[STREAM], 0, 0)
+        if error == 0 and up == 0:
+            error = foreign(words[SYNCHRONIZE], event, 0, 0, 0)
+            foreign(words[MOVE], here, buffer, size, 0)
+        if error != 0:
+            return error
+
+
+@part
+def transfer(words, up, workspace, begin, end):
+    """Do parts ``begin`` to ``end`` of a transfer, to the device if ``up``; return the first error, or 0.
+
+    The first parts are lanes: two pinned buffers, and the events after which they may be used again. The others are
+    ranges of host memory, of which a byte of every page is written: pages that hold nothing yet.
+    """
+    error = foreign(words[USE], words[CONTEXT], 0, 0, 0)
+    for i in range(begin, end):
+        at = FIRST + 4 * i
+        if error == 0 and i < words[LANES]:
+            error = _copy(words, at, up)
+        elif error == 0:
+            page = words[at]
+            while page < words[at + 1]:
+                write_byte(page)
+                page += PAGE
+    return error

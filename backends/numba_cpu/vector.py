@@ -11,8 +11,8 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
-from .adapter import WORD, Elements, Emitter, Function, instructions
-from .target import VECTOR_BYTES, WIDTH
+from .adapter import WORD, Elements, Emitter, Function, instructions, part
+from .native import VECTOR_BYTES, WIDTH
 
 Value: TypeAlias = ir.Value
 _I32, _FLAG = ir.IntType(32), ir.IntType(1)
@@ -162,7 +162,7 @@ synthesise_past = _filter(joined=True, past=True)
 
 @instructions()
 def combine(emit, u, u_at, v, v_at, step, taps, s, s_at):
-    """combine(u, i, v, j, m, taps, s, k): two groups of s[k+p] alone."""
+    """Compute two groups of s[k+p] alone: combine(u, i, v, j, m, taps, s, k)."""
     own, target = Vectors(emit), _from(s, s_at, emit)
     sources = _from(u, u_at, emit), _from(v, v_at, emit)
     (totals,) = _sums(own, *sources, step, [taps.data], taps.count, 2 * WIDTH)
@@ -172,7 +172,7 @@ def combine(emit, u, u_at, v, v_at, step, taps, s, s_at):
 
 @instructions()
 def split(emit, x, x_at, even, even_at, odd, odd_at):
-    """One vector each of even[i+p] = x[k+2p] and odd[j+p] = x[k+2p+1]."""
+    """Store one vector each of even[i+p] = x[k+2p] and odd[j+p] = x[k+2p+1]."""
     own, source = Vectors(emit), _from(x, x_at, emit)
     a, b = own.load(source), own.load(source, own.lanes)
     for target, at, first in ((even, even_at, 0), (odd, odd_at, 1)):
@@ -180,15 +180,8 @@ def split(emit, x, x_at, even, even_at, odd, odd_at):
 
 
 @instructions()
-def move(emit, x, x_at, y, y_at):
-    """One vector y[j+p] = x[i+p]."""
-    own = Vectors(emit)
-    own.store(own.load(_from(x, x_at, emit)), _from(y, y_at, emit), 0)
-
-
-@instructions()
 def join(emit, even, even_at, odd, odd_at, x, x_at):
-    """The opposite of `split`: a vector each of ``even`` and ``odd``, alternating in two of ``x``."""
+    """Undo `split`: store a vector each of ``even`` and ``odd``, alternating in two of ``x``."""
     own, target = Vectors(emit), _from(x, x_at, emit)
     a, b = own.load(_from(even, even_at, emit)), own.load(_from(odd, odd_at, emit))
     for half in range(2):
@@ -197,7 +190,7 @@ def join(emit, even, even_at, odd, odd_at, x, x_at):
 
 @instructions(lambda address, length, like: types.Array(like.dtype, 1, "C")(types.int64, types.int64, like))
 def view(emit, address, length, like):
-    """``length`` elements of like's dtype at this address.
+    """Return ``length`` elements of like's dtype at this address.
 
     Kernels take addresses: one compiled kernel then serves any number of levels and arrays that are read-only.
     """
@@ -206,11 +199,26 @@ def view(emit, address, length, like):
 
 @instructions(lambda array, at: array(array, types.int64))
 def tail(emit, array, at):
-    """``array[at:]`` of one dimension, ``at`` in it. A loop from 0 over this is made of vector instructions; indices
-    ``at + i`` are looked at one by one, whether they are negative.
+    """Return ``array[at:]`` of one dimension, with ``at`` in it.
+
+    A loop from 0 over this becomes vector instructions; indices ``at + i`` are each tested for being negative.
     """
     address = emit.builder.ptrtoint(_from(array, at, emit), WORD)
     return emit.array(types.Array(emit.kind, 1, "C"), address, [emit.builder.sub(array.count, at)])
+
+
+@part
+def clear(elements):
+    """Set elements of a workspace to 0: whole groups are computed, and subnormal numbers left in memory are slow."""
+    for i in range(len(elements)):
+        elements[i] = 0
+
+
+@part
+def copy(source, count, target):
+    """Copy ``count`` elements; an assignment of slices is ten times slower."""
+    for i in range(count):
+        target[i] = source[i]
 
 
 def _two_integers(a, b):
@@ -219,19 +227,19 @@ def _two_integers(a, b):
 
 @instructions(_two_integers)
 def lesser(emit, a, b):
-    """The smaller of two integers; `min` takes numba many times as long to compile."""
+    """Return the smaller of two integers; `min` takes numba many times as long to compile."""
     return emit.builder.select(emit.builder.icmp_signed("<", a, b), a, b)
 
 
 @instructions(_two_integers)
 def greater(emit, a, b):
-    """The larger of two integers, as `lesser`."""
+    """Return the larger of two integers, as `lesser`."""
     return emit.builder.select(emit.builder.icmp_signed(">", a, b), a, b)
 
 
 @instructions(lambda like: like.dtype(like))
 def largest(emit, like):
-    """The largest finite number of like's dtype."""
+    """Return the largest finite number of like's dtype."""
     return ir.Constant(emit.element, float(np.finfo(str(emit.kind)).max))
 
 
@@ -266,14 +274,6 @@ list_inside, list_inside_some = (instructions(_two_counts, more)(_list_inside) f
 """list_inside(bits, at, sign_off, low, high, listed, k): append the magnitudes of one vector within [low, high] to
 ``listed`` from k on; how many they are, and how many lie below. The second function takes a count more, of the elements
 that are read."""
-
-
-@instructions(lambda bits, at, sign_off, limit: types.int64(bits, types.int64, bits.dtype, bits.dtype))
-def count_below(emit, bits, at, sign_off, limit):
-    """How many magnitudes of one vector lie below the limit."""
-    own = Vectors(emit)
-    magnitude = emit.builder.and_(own.load(_from(bits, at, emit)), own.spread(sign_off))
-    return own.count(emit.builder.icmp_signed("<", magnitude, own.spread(limit)))
 
 
 def _ranked(width: int) -> Function:

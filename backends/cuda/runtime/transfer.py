@@ -6,7 +6,7 @@ Pageable memory copied by the driver moves at 6-10 GB/s; threads that stage it i
     lane 0       |slot 0|slot 1|                           a thread fills one slot while the other travels
     lane 1       |slot 0|slot 1|
 
-The threads run machine code without Python (`numba_cpu.transfer_kernels`): in Python every call of the driver takes the
+The threads run machine code without Python (`numba_cpu.team_kernels`): in Python every call of the driver takes the
 interpreter's lock, for which eight threads wait longer than they copy.
 """
 
@@ -76,7 +76,7 @@ class _Lane:
 class _Transfer:
     """A transfer by some lanes in a direction, while other threads make pages; made once and run many times.
 
-    The words that its threads read are described in `numba_cpu.transfer_kernels`.
+    The words that its threads read are described in `numba_cpu.team_kernels`.
     """
 
     def __init__(self, lanes: Sequence[_Lane], up: bool, touching: int) -> None:
