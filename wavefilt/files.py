@@ -138,9 +138,10 @@ def denoise_file(
 
     def resolved(opened: Source) -> Options:
         """Return the options for this file; ``sigma`` is in samples, as in `wavefilt.denoise`."""
-        if options.get("sigma") is None:
+        sigma = options.get("sigma")
+        if sigma is None:
             return streamed(opened, given, preset)
-        return replace(streamed(opened, {**given, "sigma": "level"}, preset), sigma=options["sigma"])
+        return replace(streamed(opened, {**given, "sigma": "level"}, preset), sigma=sigma)
 
     if not isinstance(source, (str, os.PathLike)):
         return stream(source, Path(target), resolved(source), limit, backend, overwrite, progress)

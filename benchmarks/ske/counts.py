@@ -375,7 +375,7 @@ def _block_median(warp: Warp, n: int) -> None:
 
 # the search for the median: constants of `selection`, which imports the compiler; a test compares them
 
-BINS, SAMPLERS, CHUNK, ALONE = 2048, 528, 1 << 13, 660
+BINS, SAMPLERS, CHUNK, BLOCKS = 2048, 528, 1 << 13, 330
 DRAWN_BYTES, PARTS, CLOSE, WHOLE = 1 << 15, 66, 4096, 36 << 10
 SELECT, SCAN, ROW, FULL = 512, 256, 128, 528
 """Threads of a block that samples or searches a list, of one that scans a row, and of one that handles a short row if
@@ -434,7 +434,7 @@ def _sample(problem: Problem) -> Launch:
 def _scan(problem: Problem) -> Launch:
     """Count the pass over the finest details that counts and lists the values in the window."""
     n, warp = problem.lengths[1], Warp(problem)
-    chunk = max(CHUNK, -(-n // (ALONE * CHUNK)) * CHUNK)
+    chunk = max(CHUNK, -(-n // (BLOCKS * CHUNK)) * CHUNK)
     values = chunk / SCAN
     warp.issue(1, int=340, other=180)
     warp.access(values / 4, 4)

@@ -53,7 +53,7 @@ def test_constants_of_the_counts_are_those_of_the_kernels():
     from wavefilt.backends.cuda.statistics import search_kernels, selection
 
     for module, names in {
-        selection: ("BINS", "PARTS", "CLOSE", "SAMPLERS", "ALONE"),
+        selection: ("BINS", "PARTS", "CLOSE", "SAMPLERS", "BLOCKS"),
         one_block: ("ROUNDS", "MOST_TAPS", "MOST_LEVELS", "MOST_SAMPLES"),
         kernels: ("PAIRS",),
     }.items():

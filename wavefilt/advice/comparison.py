@@ -365,8 +365,8 @@ class Comparison:
         Raises ValueError for another ending, ImportError without matplotlib, FileExistsError, OSError.
         """
         delays, intervals = set(self.taken.recording.delays), (self.taken.interval,) * len(self.x)
-        more = {"delays": (*delays,) * len(self.x)} if len(delays) == 1 else {}
-        before = Recording(self.x, intervals, "npy", None, source=self.taken.name, **more)
+        common = (*delays,) * len(self.x) if len(delays) == 1 else ()
+        before = Recording(self.x, intervals, "npy", None, source=self.taken.name, delays=common)
         before.plot(replace(before, traces=self.best.denoised), path=path, overwrite=overwrite)
 
 

@@ -43,8 +43,6 @@ PIECE, SMALLEST, PIECES = 1 << 20, 1 << 18, 2
 """Bytes that are staged and sent at a time, at most and at least, and pieces of a thread if there are enough."""
 SHARE = 1 << 18
 """Bytes for which another thread is worth waking."""
-REGISTERED_AFTER = 0
-"""Calls in a row with one array of a user after which its memory is pinned, until it is freed; 0: never."""
 THREADS = min(8, available_cpus())
 TOUCHING = min(8, available_cpus())
 """Threads that make the pages of a result while others stage."""
@@ -114,21 +112,7 @@ class Ring:
         self._threads = threads
         self._lock = threading.Lock()
         self._lanes: dict[int, list[_Lane]] = {}  # by context
-        self._repeated: tuple[weakref.ref[Array] | None, int] = None, 0  # the array of the last call, and how often
         self._transfers: dict[tuple[int, int, bool, int], _Transfer] = {}  # by context, lanes, direction, parts touched
-
-    def register(self, host: Array) -> None:
-        """Pin the memory of an array of NumPy if the last calls had this array as well."""
-        owner = host
-        while isinstance(owner.base, np.ndarray):
-            owner = owner.base
-        if not REGISTERED_AFTER or SIMULATED or owner.base is not None:
-            return
-        last, count = self._repeated
-        count = count + 1 if last is not None and last() is owner else 1
-        self._repeated = weakref.ref(owner), count
-        if count == REGISTERED_AFTER:
-            _pin(owner, host.ctypes.data, host.nbytes, None)
 
     def prepare(self) -> None:
         """Begin to load or to compile the functions that copy, while kernels are compiled."""

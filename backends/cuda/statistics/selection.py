@@ -18,7 +18,6 @@ from .search_kernels import How, Samples, Search
 
 SAMPLERS = 528  # blocks that draw all samples, where their values suffice: four an H200's multiprocessor
 BLOCKS = 330  # for the finest level of an H200: about five a multiprocessor for all levels
-ALONE = 2 * BLOCKS  # for the finest level if only that is searched
 PARTS = 66  # blocks for a list: fewer read too slowly, more of all bands add too many counts
 PASSES = {"float32": 5, "float64": 8}
 """Passes that end every search: one for a sampled window, those from the widest if it missed, one for a next value."""
@@ -43,9 +42,9 @@ def listed(n: int, drawn: int) -> int:
     return int(4.5 * n / drawn**0.5)
 
 
-def chunk_for(n: int, chunk: int, blocks: int = BLOCKS) -> int:
+def chunk_for(n: int, chunk: int) -> int:
     """Return the coefficients that a block reads of rows whose finest band has n: more where there were many blocks."""
-    return max(chunk, -(-n // (blocks * chunk)) * chunk)
+    return max(chunk, -(-n // (BLOCKS * chunk)) * chunk)
 
 
 def _tail(array: DeviceArray, begin: int) -> DeviceArray:
@@ -67,7 +66,6 @@ class Selection:
         self.layouts, self.options, self.depth, self._share = layouts, options, depth, share
         self.build, key = options.build(first.array.dtype.name), key_dtype(first.array.dtype)
         self.groups = 1 if pooled else first.rows
-        self._blocks = ALONE if depth == 1 else BLOCKS
         self._pooled = len(layouts) > 1 or (pooled and first.rows > 1)  # a group is more than one row
         self._counts = amounts(layouts, max(depth, 1), pooled)
         # bands that take many blocks; those after them take one block a row
@@ -180,7 +178,7 @@ class Selection:
         """Blocks that the bands between two take of a row."""
         if not layout.bands[first:last]:
             return 0
-        chunk = chunk_for(layout.bands[first].length, self.options.chunk, self._blocks)
+        chunk = chunk_for(layout.bands[first].length, self.options.chunk)
         return sum(-(-band.length // chunk) for band in layout.bands[first:last])
 
     def _scan(self, first: int, last: int, summed: int, listing: bool, stream: Stream) -> None:
@@ -190,7 +188,7 @@ class Selection:
         how = How(searched, summed > 0, listing, self._pooled)
         for layout, partial in zip(self.layouts, self._partial, strict=True):
             if across := self._across(layout, first, max(last, summed)):
-                chunk = chunk_for(layout.bands[first].length, self.options.chunk, self._blocks)
+                chunk = chunk_for(layout.bands[first].length, self.options.chunk)
                 launch = scan[grid(across, layout.rows), build.threads, stream]
                 launch(self._where(layout, first), self.groups, chunk, how, search, partial, self.energy)
         if searched and self._pooled:
@@ -213,7 +211,7 @@ class Selection:
         for again, (layout, partial) in enumerate(zip(self.layouts, self._partial, strict=True)):
             if bands := min(self.big, len(layout)):
                 across = self._across(layout, 0, self.big)
-                chunk = chunk_for(layout.bands[0].length, self.options.chunk, self._blocks)
+                chunk = chunk_for(layout.bands[0].length, self.options.chunk)
                 kernels.gather(build)[bands * self.groups, build.threads, stream](
                     partial, layout.table, layout.rows, self.groups, across, chunk, again > 0, self.energy
                 )
