@@ -79,9 +79,8 @@ class Denoiser:
     def run(self, x: DeviceArray, y: DeviceArray, stream: Stream) -> None:
         """Launch everything from the flat device array ``x`` to ``y``."""
         if self.alone is not None:
-            joined = self._find_runs_beside(x, stream)
+            self._find_runs(x, stream)
             self.alone(x, y, self._factors, self._given, self._flags, stream)
-            joined()
             return
         self._analyse(x, stream)
         if len(self.plan.shape.size) > 1:  # the caller fills dead traces of sections, as other gaps
