@@ -329,9 +329,10 @@ def recording(rng):
 
 @pytest.mark.parametrize("rule", ["bayes", "js"])
 def test_traces_of_a_recording_have_windows_of_their_own(recording, rule):
-    quiet = recording.denoise(rule=rule, sigma=("before", at(14.5), 9))
+    options = {"wavelet": "db8", "transform": "dwt", "level": 5, "rule": rule}
+    quiet = recording.denoise(**options, sigma=("before", at(14.5), 9))
     for trace, window, found in zip(recording.traces, ((550, 1450), (175, 625)), quiet.traces, strict=True):
-        assert np.array_equal(found, wavefilt.denoise(trace, rule=rule, sigma=("window", *window)))
+        assert np.array_equal(found, wavefilt.denoise(trace, **options, sigma=("window", *window)))
     rows = {tuple(estimate.segments.rows) for estimate in quiet.outcome.estimates}
     assert rows == {(0,), (1,)}
     with pytest.raises(ValueError, match='scope="record" needs noise at the same samples'):
