@@ -13,7 +13,7 @@ import wavefilt
 from wavefilt import quality
 
 recording = wavefilt.read("../seismic.dat")
-denoised = recording.denoise()  # db8, 5 levels, rule "bayes"
+denoised = recording.denoise()  # the recipe: rule "js", sym8, MODWT with 6 levels
 residual = recording.residual(denoised)
 
 # %%
@@ -31,14 +31,19 @@ plt.show()
 
 # %%
 # The signal-to-noise ratio is computed over all samples against the clean record. The test for leakage, whether the
-# residual of a trace has details that are too large for noise, needs no clean record. Channel 17 is dead and is
-# returned unchanged.
+# residual of a trace has details that are too large for noise, needs no clean record. The recipe gains more than the
+# preset "gentle", but the test finds leakage in one trace; with the preset, in none. Channel 17 is dead and is returned
+# unchanged.
 
 clean = np.load("../seismic_clean.npy")
-before, after = (float(quality.snr(clean.ravel(), x.samples.ravel())) for x in (recording, denoised))
-leakage = quality.leakage_test(denoised.samples, residual.samples)
-print(f"signal to noise: {before:.1f} dB before, {after:.1f} dB after")
-print(f"signal leakage: in {leakage.flagged.sum()} of {len(leakage.flagged)} traces")
+print(f"before: {quality.snr(clean.ravel(), recording.samples.ravel()):.1f} dB")
+flagged = {}
+for name, result in {"recipe": denoised, "gentle": recording.denoise(preset="gentle")}.items():
+    wavelet, level = result.outcome.options.filters.name, result.outcome.level
+    difference = recording.residual(result).samples
+    flagged[name] = quality.leakage_test(result.samples, difference, wavelet, level).flagged
+    snr = quality.snr(clean.ravel(), result.samples.ravel())
+    print(f"{name}: {snr:.1f} dB, signal leakage in {flagged[name].sum()} of {len(flagged[name])} traces")
 
 # %%
 # ``Recording.plot`` draws such figures, with spectra and thresholds unless ``panels`` leaves them out. Here the traces
