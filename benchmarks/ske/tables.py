@@ -95,7 +95,7 @@ def choices(launches: Sequence[Judged], model: str = CALIBRATED) -> list[Choice]
     """Judge the choice of block and tile for every kernel and size that was measured with several of them."""
     groups: dict[str, list[Judged]] = defaultdict(list)
     for one in launches:
-        groups[f"{one.family}, {one.row['samples'] >> 20} Mi"].append(one)
+        groups[f"{one.family}, {one.row.get('rows', 1)} x {one.row['samples']}"].append(one)
     found = []
     for members in groups.values():
         if len(members) < 3:

@@ -20,7 +20,7 @@ def peak(): return int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status
 small, source, target, limit, backend, scope = sys.argv[1:]
 options = {"backend": backend, "scope": scope, "overwrite": True}
 if source.endswith(".raw"):
-    options |= {"format": "raw", "dtype": "f4", "endian": "little", "ns": 1 << 13}
+    options |= {"format": "raw", "dtype": "f4", "endian": "little", "ns": 1 << 13, "preset": "gentle"}
 for name in ("numba", backend):  # libraries and kernels are loaded; those of the CPU also sum the energies
     wavefilt.denoise_file(small, target, **options | {"backend": name})
     wavefilt.denoise(numpy.arange(200_000, dtype="f4"), backend=name)  # by several threads

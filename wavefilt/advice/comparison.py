@@ -345,7 +345,8 @@ class Comparison:
         elif self.best is not self.trials[0]:
             notes.append(f"not recommended, because harmful: {self.trials[0].name}")
         if self.best.verdict == "undecided":
-            notes.append(f"whether {self.best.name} is harmful depends on the noise: give a noise window")
+            other = "another" if self.model.kind == "declared" else "a"
+            notes.append(f"whether {self.best.name} is harmful depends on the noise: give {other} noise window")
         if self.traces < self.of:
             notes.append(f"compared on {self.traces} of {self.of} live traces")
         if self.noise_share > MUCH and self.model.kind != "declared":
@@ -501,12 +502,23 @@ def tune(
     found = Comparison(x, {} if sigma is None else {"sigma": sigma}, axis, axes, backend, seed, MOST // 4)
     found.attempt([*found.presets(), *found.candidates(["dwt"], list(RULES))], progress)
     for option, values in GRID.items():
+        if option == "sigma" and (found.declared is not None or isinstance(sigma, tuple)):
+            continue  # the noise is declared
         best = [trial.own for trial in found.trials[:KEPT]]
         changed = [{**own, option: value} for own in best for value in values if value != own.get(option)]
         if not found.attempt(changed, progress, end=end):
             break
     found.skipped.clear()
+    found.trials = _different(found.trials)
     return found.judge()
+
+
+def _different(trials: Sequence[Trial]) -> tuple[Trial, ...]:
+    """Return the trials with different results; of those with the same result, the one with the fewest options."""
+    found = dict[bytes, Trial]()
+    for trial in sorted(trials, key=lambda trial: len(trial.own)):
+        found.setdefault(trial.errors.tobytes(), trial)
+    return tuple(trial for trial in trials if found[trial.errors.tobytes()] is trial)
 
 
 def _standard_error(values: Floats) -> float:
