@@ -66,10 +66,10 @@ class Statics:
 
     Attributes
     ----------
-    shifts : ndarray of shape (sections, traces)
-        Shifts in samples; a positive one makes a trace later than its neighbours.
-    factors : ndarray of shape (sections, traces)
-        Amplitudes relative to neighbouring traces.
+    shifts : ndarray
+        Shifts of the traces of each section in samples; a positive one makes a trace later than its neighbours.
+    factors : ndarray
+        Amplitudes of the traces of each section relative to neighbouring traces.
     """
 
     shifts: Floats
