@@ -94,7 +94,7 @@ class Cuda(Backend):
     they are, on the caller's stream, and return arrays of the same library; arrays in host memory are copied there and
     back.
 
-    Raises BackendUnavailable if no GPU can be used. Everything else raises MemoryError (`OutOfMemory`) for want of
+    Raises BackendUnavailable if no GPU can be used. All other methods raise MemoryError (`OutOfMemory`) for lack of
     device memory, after it was tried once more with the buffers freed that are kept.
     """
 
