@@ -229,7 +229,7 @@ def transformed(recording: Recording, method: Options) -> tuple[int, ...]:
 
 
 def unchanged(method: Options, samples: int) -> str:
-    """Return the note for samples that are unchanged because they are too few for one level, with wavelets that would have one."""
+    """Return the note for samples too few for one level, with wavelets that would have one."""
     if method.level == 0:
         return "unchanged: no levels were asked for"
     name, others = method.filters.name, with_levels(samples, method.filters)
