@@ -201,7 +201,7 @@ def test_sections_of_few_traces_have_a_shorter_wavelet(rng, transform, traces, w
         y = wavefilt.denoise(x, transform=transform, axes=(0, 1))
     assert_array_equal(y, wavefilt.denoise(x, wavelet, transform=transform, axes=(0, 1)))
     found = wavefilt.compare(x, rule=["bayes", "sure"], transform=transform, axes=(0, 1), sigma=1.0)
-    assert f"{wavelet} instead of db8" in str(found)
+    assert f"{wavelet} is used instead of db8" in str(found)
 
 
 def test_filters_that_do_not_reconstruct_are_warned_about_once(rng):

@@ -50,6 +50,8 @@ BAD, GOOD = "#b00020", "#00695c"
 COPY = "navigator.clipboard.writeText(text.value)"
 TEXT = ["textarea { font: 12px monospace !important; opacity: 1 !important; -webkit-text-fill-color: #222 !important }"]
 HOST = "127.0.0.1"
+ROUNDS = 10
+"""Times that tasks begun by other tasks are ended."""
 PAGE = """{% extends base %}
 {% block postamble %}
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -375,8 +377,10 @@ def serving(page: Callable[[], Any], title: str, port: int = 0) -> Iterator[tupl
 async def _ended(http: HTTPServer) -> None:
     """Close all connections and end all tasks; a loop that is closed earlier reports them on standard error."""
     await http.close_all_connections()
-    tasks = asyncio.all_tasks() - {asyncio.current_task()}
-    if tasks:
+    for _ in range(ROUNDS):
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        if not tasks:
+            break
         _, pending = await asyncio.wait(tasks, timeout=1)
         for task in pending:
             task.cancel()
