@@ -7,48 +7,43 @@ from functools import cache
 from wavefilt.arrays import least_run
 from wavefilt.backends.cuda.dwt.tiling import NOT_FINITE, ROWS
 from wavefilt.backends.cuda.runtime.compiler import kernel
-from wavefilt.backends.cuda.runtime.interfaces import Build, DeviceFunction, Kernel
+from wavefilt.backends.cuda.runtime.interfaces import Build, Kernel
 from wavefilt.backends.cuda.runtime.target import cuda, device
 
 least_of = device(least_run)
 
 
-@cache
-def run_beside() -> DeviceFunction:
-    """Device function: whether sample ``i`` of a trace and the one ``least`` // 2 after it are in a run that ends near.
+@device
+def run_at(x, start, samples, i, least):
+    """Whether sample ``i`` of a trace and the one ``least`` // 2 after it are in a run that ends near.
 
     Every run of ``least`` samples has two such samples, and one that does not fill the trace ends near some of them.
     """
-
-    @device
-    def run_at(x, start, samples, i, least):
-        step, value = least // 2, x[start + i]
-        if x[start + i + step] != value:
-            return False
-        first, last = i, i + 1
-        while last < samples and last < i + 2 * step and x[start + last] == value:
-            last += 1
-        if last <= i + step:
-            return False
-        while first > 0 and first > i - step and x[start + first - 1] == value:
-            first -= 1
-        ends = (last < samples and x[start + last] != value) or (first > 0 and x[start + first - 1] != value)
-        return ends and last - first >= least
-
-    return run_at
+    step, value = least // 2, x[start + i]
+    if x[start + i + step] != value:
+        return False
+    first, last = i, i + 1
+    while last < samples and last < i + 2 * step and x[start + last] == value:
+        last += 1
+    if last <= i + step:
+        return False
+    while first > 0 and first > i - step and x[start + first - 1] == value:
+        first -= 1
+    ends = (last < samples and x[start + last] != value) or (first > 0 and x[start + first - 1] != value)
+    return ends and last - first >= least
 
 
 @cache
 def probing(build: Build) -> Kernel:
     """Kernel that flags runs of equal samples in traces of ``samples`` samples as samples that are not finite."""
-    threads, run_at, least_samples = build.threads, run_beside(), least_of
+    threads = build.threads
 
     @kernel(build)
     def probe_kernel(x, samples, traces, flags):
         trace = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
         if trace >= traces:
             return
-        least = least_samples(samples)
+        least = least_of(samples)
         step = least // 2
         i = (cuda.blockIdx.x * threads + cuda.threadIdx.x) * step
         if i + step < samples and run_at(x, trace * samples, samples, i, least):

@@ -314,7 +314,7 @@ class _Block:
             _pin(self, self.address, self._extent, self._memory)
 
 
-def _pin(owner: object, address: int, size: int, memory: Array | None) -> None:
+def _pin(owner: object, address: int, size: int, memory: Array) -> None:
     """Pin memory until its ``owner`` is gone, if the system allows it; ``memory`` is kept alive until then."""
     from cuda.bindings import driver
 
@@ -329,13 +329,13 @@ unfreed: list[Array] = []
 """Memory that the driver has not let go of: were it used for something else, a GPU could still write there."""
 
 
-def _unpin(driver: ModuleType, context: object, address: int, memory: Array | None, process: int) -> None:
+def _unpin(driver: ModuleType, context: object, address: int, memory: Array, process: int) -> None:
     if os.getpid() != process:  # a forked child, whose memory is a copy that no GPU knows
         return
     driver.cuCtxPushCurrent(context)
     (error,) = driver.cuMemHostUnregister(address)
     driver.cuCtxPopCurrent()
-    if int(error) != 0 and memory is not None:
+    if int(error) != 0:
         unfreed.append(memory)
 
 
