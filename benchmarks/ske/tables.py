@@ -138,25 +138,6 @@ def _models(result: Row) -> str:
     return _sheet("Relative errors of launches of at least 10 μs", [*heads, "worst, best of three"], rows)
 
 
-def _families(result: Row) -> str:
-    launches, _ = split(result)
-    groups: dict[str, list[Judged]] = defaultdict(list)
-    for one in launches:
-        groups[_without_wavelet(one)].append(one)
-    found = {key: accuracy(members) for key, members in sorted(groups.items())}
-    rows = [[key, *_cells(each)] for key, each in found.items() if each is not None]
-    return _sheet(f"{CALIBRATED}, by kernel, launches of at least 10 μs", ("kernel", *HEADS), rows)
-
-
-def _without_wavelet(one: Judged) -> str:
-    """Return the family without its wavelet; kernels of the statistics have none."""
-    if ":" in one.family:
-        return "inverse, in a denoising run" if "inverse" in one.family else "search, sums, forward in a denoising run"
-    kernel, _, *others = one.family.removesuffix(" odd length").split()
-    words = {"dwt2": "of sections", "modwt": "of the MODWT", "periodic": ""}
-    return " ".join([kernel, *filter(None, (words.get(word, word) for word in others))])
-
-
 def _constants(result: Row) -> str:
     """Return the constants of the bundled calibration of the device that was measured."""
     device = devices.of(result["device"]["name"])
@@ -175,6 +156,7 @@ def _constants(result: Row) -> str:
 
 TABLES: dict[str, Callable[[Row], dict[str, str]]] = {
     "ske_fit_h200": lambda result: {"": _models(result), "constants": _constants(result)},
-    "ske_blind_h200": lambda result: {"": _models(result), "kernels": _families(result)},
+    "ske_blind_h200": lambda result: {"": _models(result)},
+    "ske_kernels_h200": lambda result: {"": _models(result)},
 }
 """Tables of the documentation, by the stem of the result and the part."""

@@ -49,9 +49,9 @@ if TYPE_CHECKING:
     from wavefilt.thresholding.rules import Rule
     from wavefilt.thresholding.shrinkage import Shrinkage
 
-GRAIN = 1 << 16
+GRAIN = 1 << 17
 """Samples that are worth a thread."""
-TOGETHER = 1 << 15
+TOGETHER = 1 << 16
 """Number of coefficients that are shrunk at once: they fit the cache of a core."""
 MIXED = ((8, 32), (32, 64), (64, 128))
 """Sizes of the windows of "mixed", traces by samples, the smallest first.
@@ -125,7 +125,7 @@ class Axis:
         """Divide an extended axis into tapered windows; their samples become the last axis."""
         views = np.lib.stride_tricks.sliding_window_view(x, self.size, axis)
         every = (slice(None),) * (axis % x.ndim) + (slice(None, None, self.half),)
-        return np.asarray(views[every] * sine(self.size, x.real.dtype.char))
+        return np.asarray(np.multiply(views[every], sine(self.size, x.real.dtype.char), order="C"))
 
     def joined(self, windows: Array) -> Array:
         """Invert `cut` of the last axis: from (..., count, size) to (..., samples)."""
@@ -473,15 +473,19 @@ def _average(frames: Sequence[Frame], sections: Sequence[Array], risks: Sequence
     """
     energies = [2 * np.square(own).mean(axis=0) for _, own in _by_frame(frames, noise)]
     energy: Floats = np.mean(energies, axis=0)
+    across = [frame.across.shares(AROUND[0]) for frame in frames]
+    along = [frame.along.shares(AROUND[1]).T for frame in frames]
     for i in range(len(sections[0])):
-        maps = [
-            frame.across.shares(AROUND[0]) @ risk[i].astype(np.float32) @ frame.along.shares(AROUND[1]).T
-            for frame, risk in zip(frames, risks, strict=True)
-        ]
-        least = np.minimum.reduce(maps)
-        weights = [np.exp((least - own) / max(TEMPERATURE * energy[i], 1e-30)) for own in maps]
-        total = sum(weights)
-        sections[0][i] = sum(section[i] * (own / total) for section, own in zip(sections, weights, strict=True))
+        risks_along = [risk[i].astype(np.float32) @ shares for risk, shares in zip(risks, along, strict=True)]
+
+        def some(own: slice, i: int = i, risks_along: list[Array] = risks_along) -> None:
+            maps = [shares[own] @ risk for shares, risk in zip(across, risks_along, strict=True)]
+            least = np.minimum.reduce(maps)
+            weights = [np.exp((least - risk) / max(TEMPERATURE * energy[i], 1e-30)) for risk in maps]
+            parts = [section[i, own] * weight for section, weight in zip(sections, weights, strict=True)]
+            sections[0][i, own] = sum(parts) / sum(weights)
+
+        _in_parts(some, *sections[0].shape[1:])
     return sections[0]
 
 
