@@ -120,7 +120,8 @@ def _show(recording: Recording, found: Comparison, parsed: dict[str, Any]) -> No
     """Print a comparison: the table, the notes, and the lines that denoise with the best method, or JSON."""
     line = _denoise_line(recording, found.options, parsed)
     if not parsed["as_json"]:
-        best = [f"in Python: {found.python}", f"best: {line}"] if found.recommended else []
+        label = "best, but undecided" if found.best.verdict == "undecided" else "best"
+        best = [f"in Python: {found.python}", f"{label}: {line}"] if found.recommended else []
         click.echo("\n".join([*(as_flags(printable(text)) for text in found.lines()), *map(printable, best)]))
         return
     facts = {

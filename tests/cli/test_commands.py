@@ -26,7 +26,7 @@ def test_compare(capsys, tmp_path):
     gains = [float(gain) for gain in re.findall(r"([\d.-]+) dB ", out)]
     assert len(gains) >= 8
     assert "  js, sym8, modwt  " in out
-    assert out.splitlines()[-1].startswith(f"best: wavefilt denoise {RECORD}")
+    assert out.splitlines()[-1].startswith(f"best, but undecided: wavefilt denoise {RECORD}")
     assert (tmp_path / "a.png").stat().st_size > 10_000
 
 

@@ -351,7 +351,7 @@ def find(rule: object) -> Rule:
     if isinstance(rule, Rule):
         return rule
     if isinstance(rule, str):
-        check("rule", rule, RULES, "a number, one number for each level, or a function")
+        check("rule", rule, RULES, "a number or one number for each level")
         return RULES[rule]
     if callable(rule):
         return Rule(name_of(rule), rule)
