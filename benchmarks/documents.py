@@ -29,8 +29,15 @@ def _markdown(report: Callable[[Row], Report], result: Row) -> dict[str, str]:
     return {"": report(result).markdown()}
 
 
+def _scaling_of_cpu(result: Row) -> Report:
+    """Return the report without estimates, which repeat those of the H200."""
+    rows = [{name: row[name] for name in row if name != "estimates"} for row in result["rows"]]
+    none = {"calibration": None, "missing": "those for the H200 are in the table above"}
+    return scaling.report(result | {"rows": rows, "estimates": none})
+
+
 REPORTS = {
-    "scaling_cpu": scaling.report,
+    "scaling_cpu": _scaling_of_cpu,
     "scaling_h200": scaling.report,
     "laplace1d_h200": rows.report,
     "laplace2d_h200": images.report,
