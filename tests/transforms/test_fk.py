@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import wavefilt
 from tests.support.signals import coloured, gain_db, ricker, section
+from wavefilt.transforms import fk
 from wavefilt.vocabulary import MODES
 
 SHAPES = [(1, 37, 129), (2, 70, 301), (3, 5, 9), (1, 2, 2), (2, 3, 200), (1, 64, 3), (1, 33, 65)]
@@ -202,3 +203,15 @@ def test_noise_windows_of_other_transforms_of_sections(rng, transform, rule):
     assert gain_db(clean, noisy, window) > gain_db(clean, noisy, level) - 1.5
     batch = wavefilt.denoise(np.stack([noisy, 2 * noisy]), sigma=("window", 0, 120), **{**options, "axes": (1, 2)})
     assert_allclose(batch[1], 2 * window, atol=1e-9)
+
+
+def test_mixed_windows_do_not_depend_on_the_number_of_threads(rng, monkeypatch):
+    monkeypatch.setattr(fk, "GRAIN", 1 << 13)
+    x = rng.standard_normal((250, 700)).astype("f")
+    results = []
+    for threads in (1, 2, 5):
+        wavefilt.set_num_threads(threads)
+        results.append(wavefilt.denoise(x, transform="fk", axes=(0, 1)))
+    wavefilt.set_num_threads(None)
+    assert_array_equal(results[0], results[1])
+    assert_array_equal(results[0], results[2])

@@ -500,14 +500,17 @@ def _over_frequencies(x: Array) -> Array:
 
 
 def _in_parts(work: Callable[[slice], None], count: int, size: int) -> None:
-    """Call ``work`` for all parts of ``count`` rows of ``size`` samples, in parallel; each part has about `GRAIN`."""
+    """Call ``work`` for parts of ``count`` rows of ``size`` samples, in parallel; each part has about `GRAIN`.
+
+    The parts do not depend on the number of threads: products of matrices would, in the last digit, depend on the parts.
+    """
     step = max(GRAIN // size, 1)
 
     def some(start: int, stop: int) -> None:
-        for first in range(start, stop, step):
-            work(slice(first, min(first + step, stop)))
+        for first in range(start * step, min(stop * step, count), step):
+            work(slice(first, min(first + step, count)))
 
-    parallel(some, count, step)
+    parallel(some, -(-count // step))
 
 
 @dataclass(frozen=True)
