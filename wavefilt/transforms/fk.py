@@ -502,7 +502,7 @@ def _over_frequencies(x: Array) -> Array:
 def _in_parts(work: Callable[[slice], None], count: int, size: int) -> None:
     """Call ``work`` for parts of ``count`` rows of ``size`` samples, in parallel; each part has about `GRAIN`.
 
-    The parts do not depend on the number of threads: products of matrices would, in the last digit, depend on the parts.
+    The parts do not depend on the number of threads: the last digit of matrix products depends on the parts.
     """
     step = max(GRAIN // size, 1)
 
