@@ -24,6 +24,7 @@ from tornado.httpserver import HTTPServer
 from tornado.ioloop import IOLoop
 from tornado.web import RequestHandler
 
+from wavefilt import interrupts
 from wavefilt.advice.page import badge
 from wavefilt.arrays import Array
 from wavefilt.backends import Backend
@@ -388,9 +389,15 @@ async def _ended(http: HTTPServer) -> None:
 
 
 def run(page: Callable[[], Any], title: str, port: int, browser: bool, announce: Callable[[str], None]) -> None:
-    """Serve until a signal raises; announce the address, and open it in a browser."""
-    with serving(page, title, port) as (loop, address):
+    """Serve until a signal arrives, which is raised again then; announce the address, and open it in a browser."""
+    with interrupts.caught(deferred=True) as arrived, serving(page, title, port) as (loop, address):
         announce(address)
         if browser:
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-        loop.run_forever()
+        loop.run_until_complete(_signalled(arrived))
+
+
+async def _signalled(arrived: list[int]) -> None:
+    """Return when a signal has arrived: an exception inside of the loop would leave it in no state to be closed."""
+    while not arrived:
+        await asyncio.sleep(0.1)
