@@ -35,12 +35,13 @@ try:
         from numba import cuda
         from numba.core import config
 
-        if not SIMULATED:
+        installed = "numba_cuda" in str(cuda.__file__)
+        if installed and not SIMULATED:
             _import_implementations()
     config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # small signals make small grids
 except Exception as error:
     raise BackendUnavailable(f"backend 'cuda': numba cannot be imported ({error}); {INSTALL}") from error
-if not SIMULATED and "numba_cuda" not in str(cuda.__file__):
+if not installed and not SIMULATED:
     raise BackendUnavailable(
         f"backend 'cuda': numba-cuda is not installed, and the CUDA target built into numba is too old; {INSTALL}"
     )
