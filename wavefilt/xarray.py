@@ -66,9 +66,9 @@ class DataArrayAccessor:
         if array.chunks is None:
             samples = denoise(array.data, wavelet, backend=backend, **along(axes), **options)
         else:
-            from wavefilt.dask import blocks
+            from wavefilt import dask
 
-            samples = blocks.denoise(array.data, wavelet, backend=backend, **along(axes), **options)
+            samples = dask.denoise(array.data, wavelet, backend=backend, **along(axes), **options)
         new = array.copy(deep=False, data=samples)
         new.encoding = {}  # integers as stored would round the denoised samples
         line = chosen.history(chosen.level_for(*(array.sizes[own] for own in dims)), dim=dim, backend=backend)

@@ -1,4 +1,4 @@
-"""Denoising dask arrays lazily, on threads, processes or the machines of a cluster, with the result of one machine.
+"""Denoise Dask arrays lazily, on threads, processes or the machines of a cluster, with the result of one machine.
 
 Blocks of whole traces are denoised one by one. Other blocks are the chunks of a job as in `wavefilt.engine`: in each
 pass a task counts the coefficients of each block, further tasks merge the counts, and the next pass depends on them.
