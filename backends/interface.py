@@ -148,11 +148,11 @@ class DeviceBackend(Backend, Protocol):
         caller cuts out gaps and runs, and leaves out dead traces.
         """
 
-    def at_once(self, x: Any, method: Options, axes: tuple[int, ...], wait: bool) -> Any:
+    def at_once(self, x: Any, options: Options, axes: tuple[int, ...], wait: bool) -> Any:
         """An array on the device denoised as its kind, if that needs neither `take` nor the host; else None."""
 
-    def spun(self, x: Any, method: Options, level: int) -> Any:
-        """The mean of ``method.spins`` denoises of shifted rows of an array on the device; None as `denoise`."""
+    def spun(self, x: Any, options: Options, level: int) -> Any:
+        """The mean of ``options.spins`` denoises of shifted rows of an array on the device; None as `denoise`."""
 
 
 class Taken(Protocol):

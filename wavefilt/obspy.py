@@ -189,12 +189,12 @@ def _same_station(pick: Pick, trace: Trace) -> bool:
 
 
 def _batches(
-    taken: dict[int, Traces], method: Options, traces: Sequence[Trace], sigmas: dict[int, NoiseForm]
+    taken: dict[int, Traces], options: Options, traces: Sequence[Trace], sigmas: dict[int, NoiseForm]
 ) -> list[list[int]]:
     """Return the traces that are denoised together: all of a section or record, else those of one length and noise."""
-    if method.ndim == 2:
+    if options.ndim == 2:
         return [list(taken)] if taken else []
-    if method.scope == "record":
+    if options.scope == "record":
         rates = sorted({traces[i].stats.sampling_rate for i in taken})
         if len(rates) > 1:
             raise ValueError(

@@ -252,7 +252,7 @@ class Cuda(Backend):
     def denoise(
         self,
         x: Samples,
-        method: Options,
+        options: Options,
         level: int,
         report: bool = False,
         out: Samples | None = None,
@@ -270,21 +270,21 @@ class Cuda(Backend):
         MemoryError if that fails too.
         """
         try:
-            return guarded(partial(self.whole, x, method, level, report, out, wait), self.clear)
+            return guarded(partial(self.whole, x, options, level, report, out, wait), self.clear)
         except OutOfMemory:
             pass  # the error's traceback keeps memory that is needed below
         try:
             if out is None:
                 out = self._like(x)
-            if len(x) == 1 or method.scope == "record":
-                name = method.transform.name
+            if len(x) == 1 or options.scope == "record":
+                name = options.transform.name
                 if name != "dwt":
                     raise OutOfMemory(f"transform={name!r} is not computed in chunks; use the host's memory")
-                return chunked_rows.denoise(self, x, out, method, level, report)
+                return chunked_rows.denoise(self, x, out, options, level, report)
         except OutOfMemory as error:
             raise MemoryError(f"{tuple(x.shape)} samples do not fit in the device's memory: {error}") from error
         parts = slice(0, len(out) // 2), slice(len(out) // 2, len(out))
-        return joined([self.denoise(x[part], method, level, report, out[part]) for part in parts], out, report)
+        return joined([self.denoise(x[part], options, level, report, out[part]) for part in parts], out, report)
 
     @retried
     def _like(self, x: Samples) -> Samples:
@@ -293,21 +293,21 @@ class Cuda(Backend):
             return interop.empty(tuple(x.shape), interop.dtype_name(x), x)
         return np.empty(x.shape, x.dtype)
 
-    def at_once(self, x: Samples, method: Options, axes: tuple[int, ...], wait: bool) -> Samples | None:
+    def at_once(self, x: Samples, options: Options, axes: tuple[int, ...], wait: bool) -> Samples | None:
         """Take, denoise and restore an array on the GPU along its last ``axes``, faster than in these three steps.
 
         Return None if that is not possible: for other options or axes, without enough memory, or where `denoise` does.
         """
-        if not method.known:
+        if not options.known:
             return None
         along = tuple(map(operator.index, axes))
-        found = simple(method, type(x), tuple(x.shape), x.dtype, along)  # type: ignore[arg-type]
+        found = simple(options, type(x), tuple(x.shape), x.dtype, along)  # type: ignore[arg-type]
         if found is None:
             return None
         library, dtype, request = found
 
         def denoise() -> Denoised:
-            return self._begun(library.contiguous(x, dtype), request, method, False, None, wait)()
+            return self._begun(library.contiguous(x, dtype), request, options, False, None, wait)()
 
         try:
             done = guarded(denoise, self.clear)
@@ -316,28 +316,28 @@ class Cuda(Backend):
         return None if done is None else library.as_floating(done[0], x)
 
     @retried
-    def spun(self, x: Samples, method: Options, level: int) -> Samples | None:
+    def spun(self, x: Samples, options: Options, level: int) -> Samples | None:
         """Return the mean over `Options.spins` shifts of an array on a GPU; None if a sample is not finite."""
-        once = partial(self.denoise, method=replace(method, spins=1), level=level)
+        once = partial(self.denoise, options=replace(options, spins=1), level=level)
         build = self.options.build(interop.dtype_name(x))
-        return cycle_spinning.denoise(once, x, method, level, build)
+        return cycle_spinning.denoise(once, x, options, level, build)
 
     def whole(
-        self, x: Samples, method: Options, level: int, report: bool, out: Samples | None, wait: bool = True
+        self, x: Samples, options: Options, level: int, report: bool, out: Samples | None, wait: bool = True
     ) -> Denoised:
         """Denoise a batch that is on the GPU as a whole; raises numba's error if there is no room."""
-        return self.begin(x, method, level, report, out, wait)()
+        return self.begin(x, options, level, report, out, wait)()
 
     def begin(
-        self, x: Samples, method: Options, level: int, report: bool, out: Samples | None, wait: bool = True
+        self, x: Samples, options: Options, level: int, report: bool, out: Samples | None, wait: bool = True
     ) -> Callable[[], Denoised]:
         """Launch a run; return a function that waits for it, if ``wait``, and returns the result of `denoise`."""
-        again = asked if method.known else asked.__wrapped__
-        request = again(method, level, interop.dtype_name(x), tuple(x.shape), report)
-        return self._begun(x, request, method, report, out, wait)
+        again = asked if options.known else asked.__wrapped__
+        request = again(options, level, interop.dtype_name(x), tuple(x.shape), report)
+        return self._begun(x, request, options, report, out, wait)
 
     def _begun(
-        self, x: Samples, request: Asked, method: Options, report: bool, out: Samples | None, wait: bool
+        self, x: Samples, request: Asked, options: Options, report: bool, out: Samples | None, wait: bool
     ) -> Callable[[], Denoised]:
         """Do as `begin`, for an array on the GPU of any shape."""
         there = interop.on_device(x)
@@ -346,7 +346,7 @@ class Cuda(Backend):
             return self._captured(x, request, number, wait or report, out)
         if not there and x.nbytes >= Ring.LEAST:
             self.ring.prepare()
-        plan, denoiser = self._prepared(request, method, report, number)
+        plan, denoiser = self._prepared(request, options, report, number)
         stream, waiting = plan.stream, wait or report or not there or not denoiser.replayable
         try:
             if waiting or plan.crowded:
@@ -392,18 +392,18 @@ class Cuda(Backend):
         denoiser.run(interop.flat(x), interop.flat(y), plan.stream)
         return lambda: (y, None)
 
-    def _prepared(self, request: Asked, method: Options, report: bool, number: int) -> tuple[Plan, Denoiser]:
+    def _prepared(self, request: Asked, options: Options, report: bool, number: int) -> tuple[Plan, Denoiser]:
         """Return a plan, which the caller gives back, with a denoiser for it."""
         plan = self._plans.borrow(request.shape, number)
         try:
-            return plan, plan.kept(request.key, partial(self._compiled, plan, method, report))
+            return plan, plan.kept(request.key, partial(self._compiled, plan, options, report))
         except BaseException:
             self._plans.give_back(plan)
             raise
 
-    def _compiled(self, plan: Plan, method: Options, report: bool) -> Denoiser:
+    def _compiled(self, plan: Plan, options: Options, report: bool) -> Denoiser:
         """Make a denoiser, and compile its kernels together if the host does not decide which are launched."""
-        denoiser = Denoiser(plan, method, report)
+        denoiser = Denoiser(plan, options, report)
         if denoiser.replayable and not target.SIMULATED:
             samples = stand_in(0, plan.shape.rows * plan.shape.samples, plan.dtype, True)
             with compiler.noting() as launches:

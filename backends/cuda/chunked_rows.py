@@ -35,7 +35,7 @@ LEAST = 1 << 18
 
 
 def denoise(
-    backend: Cuda, x: Array, out: Array, method: Options, level: int, report: bool
+    backend: Cuda, x: Array, out: Array, options: Options, level: int, report: bool
 ) -> tuple[Array, Measured | None] | None:
     """Rows that do not fit in the device's memory denoised into ``out`` as `Cuda.denoise` does.
 
@@ -46,7 +46,7 @@ def denoise(
     rows = _DeviceRows(x, out, backend) if interop.on_device(x) else HostRows(x, out, backend)
 
     def attempt(limit: int) -> Measured | None:
-        return engine.denoise_chunks(rows, method, level, limit, report)
+        return engine.denoise_chunks(rows, options, level, limit, report)
 
     limit = min(_free(backend) // SHARE, rows.nbytes // 2)
     while True:

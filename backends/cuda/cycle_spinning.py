@@ -36,7 +36,7 @@ def mean(build: Build) -> Kernel:
 
 
 def denoise(
-    once: Callable[[Samples], tuple[Samples, object] | None], x: Samples, method: Options, level: int, build: Build
+    once: Callable[[Samples], tuple[Samples, object] | None], x: Samples, options: Options, level: int, build: Build
 ) -> Samples | None:
     """Return the mean of denoised shifted rows of ``x``, an array on a GPU, as its kind; None if not finite.
 
@@ -48,11 +48,11 @@ def denoise(
         return None
     total, dtype, threads = done[0], build.dtype, build.threads
     rows, samples = x.shape
-    circular = method.mode in boundary.ROUND
+    circular = options.mode in boundary.ROUND
     stream = interop.current_stream(x)
-    extension = extend("periodic" if circular else method.mode, build)
+    extension = extend("periodic" if circular else options.mode, build)
     flags = cuda.to_device(np.zeros(FLAGS, np.int32))
-    for turn, shift in enumerate(method.shifts(level)[1:], 1):
+    for turn, shift in enumerate(options.shifts(level)[1:], 1):
         length = samples if circular else samples + shift
         blocks = -(-length // threads)
         shifted = interop.empty((rows, length), dtype, x)

@@ -31,29 +31,29 @@ GRAPHS = 4  # kept: one for each alignment of input and output
 
 
 class Denoiser:
-    """The launches of one method on one plan, and the numbers they leave on the device.
+    """The launches of a run with some options on one plan, and the numbers they leave on the device.
 
     Where it can, it measures the finest bands while the transform computes the others.
     """
 
-    def __init__(self, plan: Plan, method: Options, report: bool) -> None:
-        self.plan, self.method = plan, method
+    def __init__(self, plan: Plan, options: Options, report: bool) -> None:
+        self.plan, self.options = plan, options
         self.graphs: dict[Hashable, Graph] = {}
         self.ready = False  # to be recorded: its kernels are compiled and its workspace is there
-        s, local = plan.shape, method.shrinks_approximation
-        self._pooled = method.scope == "record"
-        self._grids = partial(method.transform.grids, method.analysis(s.depth), s.size)
+        s, local = plan.shape, options.shrinks_approximation
+        self._pooled = options.scope == "record"
+        self._grids = partial(options.transform.grids, options.analysis(s.depth), s.size)
         self._layout = plan.all_counted if local else plan.layout
         self._bands = s.level + local  # bands with a threshold
-        self._trends = None if method.trend is None else Trends(plan, method.trend)
+        self._trends = None if options.trend is None else Trends(plan, options.trend)
         self._means = self._trends.means if self._trends is not None and self._trends.fused else None
         self._samples = s.samples * (s.rows if self._pooled else 1)
-        self._function = method.function(s.samples)
-        self._given = float(method.sigma) if isinstance(method.sigma, (int, float)) else 0.0
-        self._sigma_of = method.sigma if isinstance(method.sigma, str) else "given"
-        self._rule = method.known_rule
+        self._function = options.function(s.samples)
+        self._given = float(options.sigma) if isinstance(options.sigma, (int, float)) else 0.0
+        self._sigma_of = options.sigma if isinstance(options.sigma, str) else "given"
+        self._rule = options.known_rule
         # no host in the middle: it can be captured as a graph
-        self.replayable = self._rule is not None and (method.rule.local or self._function in KNOWN)
+        self.replayable = self._rule is not None and (options.rule.local or self._function in KNOWN)
         self.alone = None  # one kernel for the whole run, if noise and thresholds are not reported
         self._energy = report or self._rule == "bayes"
         if self._rule == "fixed" and not report:
@@ -65,13 +65,13 @@ class Denoiser:
             self._medians = depth if self._sigma_of == "level" else min(depth, plan.together)
         self.quick = min(depth, self._bands - local) <= self._layout.listed
         """Whether passes that hardly any search needs are left out; one block then finishes each of the others."""
-        self._factors = cuda.to_device(thresholding.factors(method, self._bands, self._samples, plan.noise))
+        self._factors = cuda.to_device(thresholding.factors(options, self._bands, self._samples, plan.noise))
         self._numbers = cuda.device_array(2 * self._bands * s.rows, np.float64)
         self._thresholds = cuda.device_array(self._bands * s.rows, s.dtype)
         self._live = cuda.device_array(s.rows, np.int32)  # whether anything is removed from a row
         self._flags = cuda.mapped_array(FLAGS, np.int32)  # in host memory: written only when something is wrong
         self._flags[:] = 0
-        if self.replayable and not (report or local or method.trend or (self._pooled and s.rows > 1)):
+        if self.replayable and not (report or local or options.trend or (self._pooled and s.rows > 1)):
             self.alone = plan.alone(str(self._rule), self._sigma_of, str(self._function))
         self._events, self._probed = ([cuda.event() for _ in range(2)] for _ in range(2))
         self.bytes = self.found.bytes + int(self._numbers.nbytes) + int(self._thresholds.nbytes)
@@ -167,7 +167,7 @@ class Denoiser:
         chosen, length = Chosen(self._numbers, self._thresholds, self._live), s.samples if len(s.size) == 1 else 0
         launch = kernel[blocks, build.threads, stream]
         launch(x, length, self._bands, s.rows, search.groups, found, searches, chosen, self._flags)
-        if self.method.rule.local:
+        if self.options.rule.local:
             return self.plan.shrunk_together(self._grids, self._thresholds, stream)
         return Shrinking(str(self._function), self._thresholds)
 
@@ -176,7 +176,7 @@ class Denoiser:
         s = self.plan.shape
         statistics = CudaStatistics([self._layout], self.plan.options, self._pooled, stream)
         sigma, chosen = (
-            np.broadcast_to(a, (self._bands, s.rows)) for a in self.method.thresholds(statistics, self._samples)
+            np.broadcast_to(a, (self._bands, s.rows)) for a in self.options.thresholds(statistics, self._samples)
         )
         self._numbers.copy_to_device(np.concatenate([sigma.ravel(), chosen.ravel()]), stream=stream)
         self._thresholds.copy_to_device(chosen.astype(s.dtype).ravel(), stream=stream)
@@ -230,8 +230,8 @@ class Denoiser:
         """Run ``work``, which may compile and allocate; a recording may not."""
         work(stream)
         self.ready = self.replayable and not SIMULATED
-        taps = self.method.filters.dec_len
-        cuda_crossover.note(self.method.transform.name, self.plan.dtype, taps, device_name())
+        taps = self.options.filters.dec_len
+        cuda_crossover.note(self.options.transform.name, self.plan.dtype, taps, device_name())
 
     def _recorded(self, key: Hashable, work: Callable[[Stream], None], addresses: tuple[int, ...] = ()) -> Graph:
         while len(self.graphs) >= GRAPHS:
@@ -264,9 +264,9 @@ class Denoiser:
         return Measured(sigma, exact, power)
 
 
-def key_of(method: Options, report: bool) -> Hashable:
+def key_of(options: Options, report: bool) -> Hashable:
     """Return the options that a denoiser depends on beside the plan's shape."""
-    return method.rule, method.shrink_function, method.sigma, method.scope, method.keep, method.trend, report
+    return options.rule, options.shrink_function, options.sigma, options.scope, options.keep, options.trend, report
 
 
 def joined(parts: Sequence[Denoised], out: Samples, report: bool) -> Denoised:

@@ -139,26 +139,26 @@ class Asked(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def asked(method: Options, level: int, dtype: str, shape: tuple[int, ...], report: bool) -> Asked:
+def asked(options: Options, level: int, dtype: str, shape: tuple[int, ...], report: bool) -> Asked:
     """Return the request for a batch of this shape."""
-    return Asked(Shape.of(method.analysis(level), dtype, shape[0], shape[1:]), key_of(method, report))
+    return Asked(Shape.of(options.analysis(level), dtype, shape[0], shape[1:]), key_of(options, report))
 
 
 @lru_cache(maxsize=1024)
 def simple(
-    method: Options, kind: type, shape: tuple[int, ...], dtype: object, axes: tuple[int, ...]
+    options: Options, kind: type, shape: tuple[int, ...], dtype: object, axes: tuple[int, ...]
 ) -> tuple[interop.Library, DType, Asked] | None:
     """Return library, dtype of computation and request for arrays of a type and shape; None if not for `Cuda.at_once`.
 
     Raises the errors of `interop.take` and `Options.level_for`.
     """
     library, found = interop.library_of_type(kind), interop.layout(shape, axes)
-    level = method.level_for(*found.rows[1:])
+    level = options.level_for(*found.rows[1:])
     if library is None or found.orders is not None or not level or not found.rows[0]:
         return None
     computed = interop.computed(dtype)
-    name, analysis = dtype_name(computed), method.analysis(level)
+    name, analysis = dtype_name(computed), options.analysis(level)
     known = name in DTYPES and analysis.transform.name in FAMILIES and analysis.builtin_modes
-    if not known or not method.plain or method.blend or method.host_only:
+    if not known or not options.plain or options.blend or options.host_only:
         return None
-    return library, computed, asked(method, level, name, found.rows, False)
+    return library, computed, asked(options, level, name, found.rows, False)

@@ -93,45 +93,45 @@ class Several(Cuda):
     def denoise(
         self,
         x: Samples,
-        method: Options,
+        options: Options,
         level: int,
         report: bool = False,
         out: Samples | None = None,
         wait: bool = True,
     ) -> Denoised:
-        if method.ndim == 2:
-            return super().denoise(x, method, level, report, out, wait)
+        if options.ndim == 2:
+            return super().denoise(x, options, level, report, out, wait)
         if interop.on_device(x):
             member = self._home(x)
             with interop.on_device_of(x):
-                return member.backend.denoise(x, method, level, report, out, wait)
-        if len(self._members) > 1 and x.size >= LEAST and method.scope == "trace" and len(x) >= len(self._members):
-            return self._dealt(x, method, level, report, out)
+                return member.backend.denoise(x, options, level, report, out, wait)
+        if len(self._members) > 1 and x.size >= LEAST and options.scope == "trace" and len(x) >= len(self._members):
+            return self._dealt(x, options, level, report, out)
         first = self._members[0]
-        return first.submit(partial(first.backend.denoise, x, method, level, report, out)).result()
+        return first.submit(partial(first.backend.denoise, x, options, level, report, out)).result()
 
-    def _dealt(self, x: Samples, method: Options, level: int, report: bool, out: Samples | None) -> Denoised:
+    def _dealt(self, x: Samples, options: Options, level: int, report: bool, out: Samples | None) -> Denoised:
         """Denoise whole rows, some on every GPU."""
         out = self._results.lend(x.shape, x.dtype)[0] if out is None else out
         edges = [len(x) * i // len(self._members) for i in range(len(self._members) + 1)]
         parts = [slice(a, b) for a, b in pairwise(edges)]
 
         def work(member: Member, part: slice) -> Callable[[], Denoised]:
-            return lambda: member.backend.denoise(x[part], method, level, report, out[part])
+            return lambda: member.backend.denoise(x[part], options, level, report, out[part])
 
         futures = [m.submit(work(m, part)) for m, part in zip(self._members, parts, strict=True)]
         return joined([future.result() for future in futures], out, report)
 
-    def at_once(self, x: Samples, method: Options, axes: tuple[int, ...], wait: bool) -> Samples | None:
-        if method.ndim == 2:
-            return super().at_once(x, method, axes, wait)
+    def at_once(self, x: Samples, options: Options, axes: tuple[int, ...], wait: bool) -> Samples | None:
+        if options.ndim == 2:
+            return super().at_once(x, options, axes, wait)
         with interop.on_device_of(x):
-            return self._home(x).backend.at_once(x, method, axes, wait)
+            return self._home(x).backend.at_once(x, options, axes, wait)
 
     def each(
         self,
         parts: Sequence[Samples],
-        method: Options,
+        options: Options,
         levels: Sequence[int],
         outs: Sequence[Samples] | None = None,
         wait: bool = True,
@@ -142,21 +142,21 @@ class Several(Cuda):
         no room for all parts at once they are denoised one after the other. Raises MemoryError.
         """
         try:
-            return guarded(partial(self._at_once, parts, method, levels, outs, wait), self.clear)
+            return guarded(partial(self._at_once, parts, options, levels, outs, wait), self.clear)
         except OutOfMemory:
             pass  # the error's traceback keeps memory that is needed below
         done: list[Samples | None] = []
         for i, (part, level) in enumerate(zip(parts, levels, strict=True)):
             out = None if outs is None else outs[i]
             with interop.on_device_of(part):
-                one = self._home(part).backend.denoise(part, method, level, False, out)
+                one = self._home(part).backend.denoise(part, options, level, False, out)
             done.append(None if one is None else one[0])
         return done
 
     def _at_once(
         self,
         parts: Sequence[Samples],
-        method: Options,
+        options: Options,
         levels: Sequence[int],
         outs: Sequence[Samples] | None,
         wait: bool,
@@ -167,7 +167,7 @@ class Several(Cuda):
             own: Sequence[Samples | None] = outs or [None] * len(parts)
             for part, level, out in zip(parts, levels, own, strict=True):
                 with interop.on_device_of(part):
-                    begun.append(self._home(part).backend.begin(part, method, level, False, out, wait))
+                    begun.append(self._home(part).backend.begin(part, options, level, False, out, wait))
         finally:  # those begun before an error as well: their memory is free once they have ended
             done = []
             for part, finish in zip(parts, begun, strict=False):

@@ -61,13 +61,13 @@ def shrink(function: str, dtype: str) -> DeviceFunction:
     return device({f.__name__: f for f in (keep, soft, hard, garrote, firm)}[function])
 
 
-def factors(method: Options, bands: int, samples: int, noise: NoiseOf) -> Floats:
+def factors(options: Options, bands: int, samples: int, noise: NoiseOf) -> Floats:
     """Return `Options.factors`, and for each band the factor from the quantile of magnitudes to the noise."""
     scales = np.full(bands, MAD_TO_SIGMA)
     if noise.parts == 2:
-        own = method.bands_of(bands)
+        own = options.bands_of(bands)
         scales = np.array([1 / magnitude_quantile(noise.share, band.correlation or 0.0) for band in own])
-    return np.concatenate([*method.factors(bands, samples), scales])
+    return np.concatenate([*options.factors(bands, samples), scales])
 
 
 def rows_at_once(levels: int, threads: int) -> int:

@@ -27,10 +27,10 @@ def warm_up(
     They go to the cache on disk. ``advance`` is called after each shape.
     """
     backend = Cuda()
-    for options in methods:
-        method = Options(**options)
+    for given in methods:
+        options = Options(**given)
         for dtype in dtypes:
-            for shape in SHAPES[method.ndim]:
-                backend.denoise(np.zeros(shape, dtype), method, method.level_for(*shape[1:]))
+            for shape in SHAPES[options.ndim]:
+                backend.denoise(np.zeros(shape, dtype), options, options.level_for(*shape[1:]))
                 advance()
     backend.clear()
