@@ -273,7 +273,7 @@ TABLE = [
     Option("--plot", brief=True, group=PICTURES, type=FILE, metavar="FILE",
            help="Draw the input, the result and the residual (png, pdf, svg)."),
     Option("--report", brief=True, group=PICTURES, type=Text(page, files=True), metavar="FILE.html",
-           help="Write a report on whether the residual contains signal; for several inputs, one table."),
+           help="Write a report on whether the residual contains signal."),
     Option("--residual", brief=True, group=PICTURES, type=click.Path(), metavar="FILE",
            help="Write the residual (input minus output), in the format of the input."),
     Option("--panels", group=PICTURES, type=Text(names=PANELS), metavar="NAME,...",
@@ -380,8 +380,7 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 class Request(SimpleNamespace):
     """The options of a run of `wavefilt denoise`, checked: those of the table by their names, and values made of them.
 
-    ``given`` are the options of `Recording.denoise` that were given; ``layout`` and ``drawing`` are objects. ``many``
-    is whether there are several inputs; ``report`` is then a table.
+    ``given`` are the options of `Recording.denoise` that were given; ``layout`` and ``drawing`` are objects.
     """
 
     @classmethod
@@ -392,7 +391,7 @@ class Request(SimpleNamespace):
         noise = noise_of(parsed, checked(completed(given, parsed["preset"])))
         drawing = PlotOptions(**{name: parsed[name] for name in DRAWING})
         given = given if noise is None else {**given, "sigma": noise}
-        request = cls(**parsed, given=given, layout=layout_of(parsed), drawing=drawing, many=False)
+        request = cls(**parsed, given=given, layout=layout_of(parsed), drawing=drawing)
         drawn = [FLAGS[name] for name in DRAWING if parsed[name] is not None]
         if drawn and not request.plot:
             raise click.UsageError(f"{drawn[0]} is an option of --plot")
