@@ -335,8 +335,6 @@ COMPARISON = [
            help="Compare this rule or threshold; repeatable; by default all of:"),
     Option("--transform", "transforms", brief=True, group=METHOD, multiple=True, default=["dwt"], metavar="NAME",
            type=Text(names=transforms.words), help="Use this transform; repeatable; one of:"),
-    Option("--plot", brief=True, group=PICTURES, type=FILE, metavar="FILE",
-           help="Draw the gains, and a trace before and after (png, pdf, svg)."),
 ]  # fmt: skip
 """Options of `wavefilt compare`."""
 TIME_LIMIT = Option("--seconds", group=METHOD, brief=True, type=click.FloatRange(min=0, min_open=True), default=30.0,

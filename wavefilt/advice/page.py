@@ -114,6 +114,7 @@ def _growth(report: TrustReport) -> str:
     zero = " from the trigger" if report.delay else ""
     label = "time (samples)" if report.interval is None else f"time{zero} (s)"
     axes.set(xlabel="trace; purple: better, orange: worse, dots: signal in the residual", ylabel=label)
+    axes.xaxis.get_major_locator().set_params(integer=True)
     style(axes, grid=False)
     return _image(figure, "Growth of the error and signal in the residual by window")
 
