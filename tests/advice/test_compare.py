@@ -98,7 +98,6 @@ def test_samples_are_not_changed_and_results_are_reproducible(x):
     first, second = (wavefilt.compare(x, rule=SOME) for _ in range(2))
     np.testing.assert_array_equal(x, before)
     assert risks(first) == risks(second)
-    assert wavefilt.compare(x, rule=SOME, seed=1).best.gain_db != first.best.gain_db
 
 
 def test_dead_traces_gaps_and_scale(x):

@@ -18,8 +18,8 @@ from wavefilt.api import run
 from wavefilt.arrays import Array, Floats
 from wavefilt.backends import Backend, registry
 from wavefilt.containers import Container, traces_of
-from wavefilt.noise import for_ranking
-from wavefilt.options import Common, NoiseForm, Options, check_names, completed
+from wavefilt.noise import LEAST_DECLARED, for_ranking
+from wavefilt.options import Common, Noise, NoiseForm, Options, check_names, completed
 from wavefilt.recording import supports
 from wavefilt.thresholding.rules import RULES
 from wavefilt.wavelets.filters import WaveletLike
@@ -125,22 +125,21 @@ class Comparison:
         axis: int,
         axes: tuple[int, int] | None,
         backend: str | Backend,
-        seed: int,
         most: int,
     ) -> None:
-        self.given, self.backend, self.seed = given, backend, seed
+        self.given, self.backend = given, backend
         self.whole = traces_of(x, given.get("sigma"), axis, axes).checked()
         self.common = {name: value for name, value in given.items() if name != "sigma"}
         # a noise window that headers declare, not the user, is left out of methods that do not support it
         self.declared = None if "sigma" in given else self.whole.recording.declared_noise
         self.taken = _part_of(self.whole, most)
         self.x, rows = self.taken.traces, self.taken.rows
-        self.sigmas = [sigma for sigma in self.taken.sigmas for _ in range(len(self.x) // max(len(rows), 1))]
-        self.model = for_ranking(self.x, self.sigmas)
+        self.sigma = _common(self.taken.sigmas)
+        self.model = for_ranking(self.x, self.sigma)
         self.variance = self.model.variance * self.taken.live
         if not self.variance.any():
             raise ValueError("no trace has noise to compare by: their samples are equal, missing or too few")
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(0)
         self.probes = [self.model.draw(rng).astype(rows.dtype).reshape(rows.shape) for _ in range(PROBES)]
         self.pilot = self._estimated_signal()
         live = self.variance > 0
@@ -263,7 +262,7 @@ class Comparison:
             y = self._denoised({**self.common, **trial.own}, own, [0] if taken.ndim == 2 else traces.tolist())
             return np.asarray(y, np.float64).reshape(rows.shape)
 
-        return harm.verdict(harm.find(self.x[:count], trial.denoised[:count], again, self.sigmas[:count], self.seed))
+        return harm.verdict(harm.find(self.x[:count], trial.denoised[:count], again, self.sigma))
 
     @property
     def noise(self) -> str:
@@ -351,7 +350,6 @@ def compare(
     axis: int = -1,
     axes: tuple[int, int] | None = None,
     backend: str | Backend = "auto",
-    seed: int = 0,
     progress: Progress = iter,
     **options: Unpack[Common],
 ) -> Comparison:
@@ -379,8 +377,6 @@ def compare(
     wavelet, axis, axes, backend, **options
         As for `denoise`, the same for all methods. Streams and recordings take ``sigma`` in seconds, times and picks;
         with any ``axes`` they are a section.
-    seed : int
-        Seed of the added noise.
     progress : callable, optional
         Takes the list of names and yields them one by one: `tqdm.tqdm` draws a bar.
 
@@ -410,7 +406,7 @@ def compare(
     check_names(options)
     registry.check_name(backend)
     given = {name: value for name, value in {"wavelet": wavelet, **options}.items() if value is not None}
-    found = Comparison(x, given, axis, axes, backend, seed, MOST)
+    found = Comparison(x, given, axis, axes, backend, MOST)
     if methods is None:
         rules = [rule] if isinstance(rule, str) or not isinstance(rule, Sequence) else rule
         transforms = [transform] if isinstance(transform, str) else transform
@@ -429,7 +425,6 @@ def tune(
     axis: int = -1,
     axes: tuple[int, int] | None = None,
     backend: str | Backend = "auto",
-    seed: int = 0,
     progress: Progress = iter,
 ) -> Comparison:
     """Search for the method with the lowest estimated error on your own samples.
@@ -440,7 +435,7 @@ def tune(
 
     Parameters
     ----------
-    x, axis, axes, backend, seed, progress
+    x, axis, axes, backend, progress
         As for `wavefilt.compare`.
     seconds : float
         Time limit of the search. The rules with default options are always compared.
@@ -469,7 +464,7 @@ def tune(
     if not seconds > 0:
         raise ValueError(f"`seconds` must be a positive number, not {seconds!r}")
     end = time.monotonic() + seconds
-    found = Comparison(x, {} if sigma is None else {"sigma": sigma}, axis, axes, backend, seed, MOST // 4)
+    found = Comparison(x, {} if sigma is None else {"sigma": sigma}, axis, axes, backend, MOST // 4)
     found.attempt([*found.presets(), *found.candidates(["dwt"], list(RULES))], progress)
     for option, values in GRID.items():
         if option == "sigma" and (found.declared is not None or isinstance(sigma, tuple)):
@@ -481,6 +476,15 @@ def tune(
     found.skipped.clear()
     found.trials = _different(found.trials)
     return found.judge()
+
+
+def _common(sigmas: Sequence[NoiseForm]) -> NoiseForm:
+    """Return the noise that traces have in common: of different noise windows the samples in all, or "level"."""
+    if len(set(sigmas)) == 1:
+        return sigmas[0]
+    windows = [Noise.of(sigma).window or (0, 0) for sigma in sigmas]
+    start, stop = max((start for start, _ in windows), default=0), min((stop for _, stop in windows), default=0)
+    return ("window", start, stop) if stop - start >= LEAST_DECLARED else "level"
 
 
 def _different(trials: Sequence[Trial]) -> tuple[Trial, ...]:

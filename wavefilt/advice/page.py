@@ -98,6 +98,7 @@ def _traces(report: TrustReport) -> str:
 def _growth(report: TrustReport) -> str:
     """Return a picture of the growth of the error and of signal in the residual, by window."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     from wavefilt.plotting.figure import style
 
@@ -114,7 +115,7 @@ def _growth(report: TrustReport) -> str:
     zero = " from the trigger" if report.delay else ""
     label = "time (samples)" if report.interval is None else f"time{zero} (s)"
     axes.set(xlabel="trace; purple: better, orange: worse, dots: signal in the residual", ylabel=label)
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     style(axes, grid=False)
     return _image(figure, "Growth of the error and signal in the residual by window")
 

@@ -27,8 +27,6 @@ NEIGHBOURS = 32
 """Neighbouring traces in each group of a sample of many traces."""
 WINDOW_VALUES = 20
 """Correlations inside the noise window that a comparison with them needs."""
-SHORTEST = 32
-"""Samples of a declared noise window below which the noise counts as not declared."""
 WINDOW, LAG = 64, 8
 """Samples of a window that is correlated with the next trace, and the largest shift in either direction."""
 TRIGGER, FLOOR = 6.0, 0.1
@@ -397,7 +395,6 @@ def report(
     name: str = "",
     call: str = "",
     samples: int = 1 << 23,
-    seed: int = 0,
 ) -> TrustReport:
     """Test whether denoising did harm, and whether there is signal in the residual.
 
@@ -427,8 +424,6 @@ def report(
     samples : int
         Most samples that are tested. Of larger arrays, evenly spread groups of 32 neighbouring traces are tested, and
         of traces longer than that, the beginning.
-    seed : int
-        Seed of the simulated noise.
 
     Returns
     -------
@@ -454,15 +449,12 @@ def report(
     traces, part, notes = _sample(len(rows[0]), rows[0].shape[1], samples)
     x, y = (np.asarray(own[traces, part], np.float64) for own in rows)
     x, y = (np.where(np.isfinite(own), own, np.nan) for own in (x, y))
-    if isinstance(sigma, tuple):
-        usable = window is not None and window[1] <= x.shape[1] and window[1] - window[0] >= SHORTEST
-        sigma = ("window", window[0], window[1]) if window is not None and usable else "level"
 
     def again(rows: Floats, _: Array) -> Floats:
         assert denoise is not None
         return np.asarray(denoise(rows), np.float64)
 
-    effects = harm.find(x, y, None if denoise is None else again, sigma, seed)
+    effects = harm.find(x, y, None if denoise is None else again, sigma)
     unit = effects[0].unit
     shifts = break_shifts(x / unit, y / unit, effects[0].model.variance)
     checksum = hashlib.sha256(np.ascontiguousarray(np.ma.getdata(given[0])).tobytes()).hexdigest()
