@@ -17,7 +17,6 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from itertools import islice
 from math import inf
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -74,7 +73,7 @@ class Outcome:
 
 
 def denoise(files: Files, request: Request) -> None:
-    """Denoise all files, print messages and the summary, and write the log and the report of several files.
+    """Denoise all files, print messages and the summary, and write the log.
 
     Raises Failure if the only file fails; SystemExit with 4 if several do, or without ``keep_going`` with the exit code
     of the first.
@@ -102,8 +101,6 @@ def denoise(files: Files, request: Request) -> None:
                 if outcome.error is None and (lines or request.as_json):
                     with drawn.external_write_mode(sys.stderr):
                         show(outcome.facts, request, lines)
-        if request.report and many and not request.dry_run:
-            _overview(request.report, outcomes, request.overwrite)
     finally:  # of an interrupted run as well
         if many and not request.quiet and not request.dry_run:
             click.echo(table(outcomes, len(failures), len(files), time.perf_counter() - start), err=True)
@@ -131,24 +128,13 @@ def table(outcomes: list[Outcome], failed: int, count: int, seconds: float) -> s
         lines.append(f"{name:<20}{line}" + (f"{sum(values):>18{form}}" if form == ",.0f" else ""))
     verdicts = Counter(outcome.facts["trust"]["verdict"] for outcome in outcomes if "trust" in outcome.facts)
     if verdicts:
-        from wavefilt.advice.trust import WORDS
-
-        lines.append("trust: " + ", ".join(f"{verdicts[key]} {word}" for key, word in WORDS.items() if verdicts[key]))
+        order = ("harmful", "undecided", "harmless", "untested")
+        lines.append("trust: " + ", ".join(f"{verdicts[word]} {word}" for word in order if verdicts[word]))
     done, left = len(outcomes), count - len(outcomes) - failed
     unchanged = sum(outcome.facts["level"] == 0 for outcome in outcomes)
     ends = f"{done} done{f' ({unchanged} unchanged)' if unchanged else ''}, {failed} failed"
     ends += f", {left} not begun" if left else ""
     return "\n".join([*lines, f"{count} files: {ends}, {seconds:.2g} s, {done / seconds:.3g} files/s"])
-
-
-def _overview(path: str, outcomes: list[Outcome], overwrite: bool) -> None:
-    """Write the trust report of several files."""
-    from wavefilt.advice.page import overview
-    from wavefilt.io import write_atomically
-
-    trust = [(outcome.source, outcome.facts["trust"]) for outcome in outcomes if "trust" in outcome.facts]
-    with run_errors(path):
-        write_atomically(Path(path), overview(trust).encode(), overwrite=overwrite)
 
 
 def attempt(source: str, target: str, request: Request) -> Outcome:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 from itertools import product
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,7 +16,7 @@ from wavefilt.options import DEFAULTS, Clock, Options, to_argv, to_give
 from wavefilt.recording import Recording
 
 from . import as_flags, run_errors, usage_errors
-from .files import check_figure, read
+from .files import read
 from .options import (
     COMPARISON,
     FILE_LAYOUT,
@@ -47,24 +46,19 @@ SOURCE = click.Argument(["source"], type=INPUT, metavar="FILE")
     SOURCE,
     *COMPARISON,
     *(option for option in chosen(METHOD) if option.name not in ("rule", "transform", "preset")),
-    *chosen(NOISE, "overwrite", "backend", LAYOUT, "as_json"),
-    example="wavefilt compare seismic.dat --rule bayes --rule js --plot rules.png",
+    *chosen(NOISE, "backend", LAYOUT, "as_json"),
+    example="wavefilt compare seismic.dat --rule bayes --rule js",
 )
-def compare(source: str, rules: tuple[Any, ...], transforms: tuple[str, ...], plot: str | None, **parsed: Any) -> None:
+def compare(source: str, rules: tuple[Any, ...], transforms: tuple[str, ...], **parsed: Any) -> None:
     """Rank threshold rules on a file of your own, by an estimate of their error that needs no clean signal.
 
     The gain is the reduction of the error in dB. For the estimate, noise with the spectrum of the noise in the file is
     added and the denoised result is examined. The noise is best taken from --noise-window. The three best methods are
     tested as by --report, and a harmful one is not recommended. Rules that the estimate cannot distinguish are marked
-    with =. Nothing is written except --plot.
+    with =. Nothing is written.
     """
     common, layout = _common(parsed)
     with usage_errors():
-        if plot:
-            from wavefilt.io import check_destination
-
-            check_figure(Path(plot))
-            check_destination(Path(plot), overwrite=parsed["overwrite"])
         for rule, transform in product(rules or [None], transforms):
             checked = common | {"rule": rule, "transform": transform, "sigma": "level"}
             if rule is None:  # any rule that goes with it will do
@@ -77,8 +71,6 @@ def compare(source: str, rules: tuple[Any, ...], transforms: tuple[str, ...], pl
         axes = (0, 1) if parsed["two_dimensional"] else None
         given = {"rule": rules or None, "transform": transforms, **common}
         found = compare(recording, **given, axes=axes, backend=parsed["backend"], progress=steps)
-        if plot:
-            found.plot(plot, overwrite=parsed["overwrite"])
     _show(recording, found, parsed)
 
 

@@ -52,7 +52,6 @@ def denoise(inputs: tuple[str, ...], **parsed: Any) -> None:
     if request.max_memory:
         streaming.check(inputs, request)
     files = plan(inputs, request)
-    request.many = len(files) > 1
     batch.denoise(files, request)
 
 
@@ -135,7 +134,7 @@ def _written(
         write(after, Path(target), overwrite=request.overwrite)
     if request.residual:
         before.residual(after).write(request.residual, overwrite=request.overwrite)
-    if trust and request.report and not request.many:
+    if trust and request.report:
         trust.write(request.report, overwrite=request.overwrite)
     if request.plot:
         from wavefilt.plotting import plot_denoising

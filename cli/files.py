@@ -94,12 +94,12 @@ def plan(names: tuple[str, ...], request: Request) -> list[tuple[str, str]]:
         raise click.UsageError("-o takes one input and no --out-dir; use --out-dir for several")
     if "" in (output, folder):
         raise click.UsageError("an output name is empty")
-    for flag, given in (("--plot", request.plot), ("--residual", request.residual)):
+    for flag, given in (("--plot", request.plot), ("--report", request.report), ("--residual", request.residual)):
         if len(inputs) > 1 and given:
             raise click.UsageError(f"{flag} takes one input")
     if request.plot:
         check_figure(Path(request.plot))
-    if request.report and len(inputs) == 1:
+    if request.report:
         check_figure(Path("figure.png"))
     with usage_errors():
         top = os.path.commonpath([os.path.abspath(place) for place in inputs.values()]) if folder else None

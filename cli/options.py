@@ -273,7 +273,7 @@ TABLE = [
     Option("--plot", brief=True, group=PICTURES, type=FILE, metavar="FILE",
            help="Draw the input, the result and the residual (png, pdf, svg)."),
     Option("--report", brief=True, group=PICTURES, type=Text(page, files=True), metavar="FILE.html",
-           help="Write a report on whether the residual contains signal; for several inputs, one table."),
+           help="Write a report on whether the residual contains signal."),
     Option("--residual", brief=True, group=PICTURES, type=click.Path(), metavar="FILE",
            help="Write the residual (input minus output), in the format of the input."),
     Option("--panels", group=PICTURES, type=Text(names=PANELS), metavar="NAME,...",
@@ -333,8 +333,6 @@ COMPARISON = [
            help="Compare this rule or threshold; repeatable; by default all of:"),
     Option("--transform", "transforms", brief=True, group=METHOD, multiple=True, default=["dwt"], metavar="NAME",
            type=Text(names=transforms.words), help="Use this transform; repeatable; one of:"),
-    Option("--plot", brief=True, group=PICTURES, type=FILE, metavar="FILE",
-           help="Draw the gains, and a trace before and after (png, pdf, svg)."),
 ]  # fmt: skip
 """Options of `wavefilt compare`."""
 TIME_LIMIT = Option("--seconds", group=METHOD, brief=True, type=click.FloatRange(min=0, min_open=True), default=30.0,
@@ -378,8 +376,7 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 class Request(SimpleNamespace):
     """The options of a run of `wavefilt denoise`, checked: those of the table by their names, and values made of them.
 
-    ``given`` are the options of `Recording.denoise` that were given; ``layout`` and ``drawing`` are objects. ``many``
-    is whether there are several inputs; ``report`` is then a table.
+    ``given`` are the options of `Recording.denoise` that were given; ``layout`` and ``drawing`` are objects.
     """
 
     @classmethod
@@ -390,7 +387,7 @@ class Request(SimpleNamespace):
         noise = noise_of(parsed, checked(completed(given, parsed["preset"])))
         drawing = PlotOptions(**{name: parsed[name] for name in DRAWING})
         given = given if noise is None else {**given, "sigma": noise}
-        request = cls(**parsed, given=given, layout=layout_of(parsed), drawing=drawing, many=False)
+        request = cls(**parsed, given=given, layout=layout_of(parsed), drawing=drawing)
         drawn = [FLAGS[name] for name in DRAWING if parsed[name] is not None]
         if drawn and not request.plot:
             raise click.UsageError(f"{drawn[0]} is an option of --plot")

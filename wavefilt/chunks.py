@@ -64,20 +64,6 @@ class Chunk:
         ends = self.samples
         return [slice(a >> spacing, None if p.stop == ends else b >> spacing) for a, b, p in self._placed()]
 
-    def placed(self, spacing: int, margin: int = 0) -> list[tuple[slice, int]]:
-        """Return the coefficients of each part, and the place of the first one in the whole trace.
-
-        ``margin`` coefficients lie before the first one that is counted; they belong to the first part.
-        """
-        found, offset = [], 0
-        for part in self.parts:
-            stop = offset + part.last - part.first
-            begin = (offset >> spacing) + margin if offset else 0
-            own = slice(begin, None if stop == self.length else (stop >> spacing) + margin)
-            found.append((own, (part.first >> spacing) - (0 if offset else margin)))
-            offset = stop
-        return found
-
     def kept(self) -> list[tuple[slice, slice]]:
         """Return the samples of the joined trace that are results, and their place in the whole trace."""
         return [(slice(a, b), slice(p.start, p.stop)) for a, b, p in self._placed()]

@@ -22,7 +22,7 @@ from wavefilt import chunks
 from wavefilt.arrays import Array, Counts, DType, Floats, Mask, constant
 from wavefilt.chunks import Chunk, Segments, cut
 from wavefilt.errors import SQUARES_OVERFLOW
-from wavefilt.noise_curves import BlockTally, Curve, NoiseCurves, half_windows, of_pyramid, pooled, scales
+from wavefilt.noise_curves import NoiseCurves, of_pyramid, pooled
 from wavefilt.options import Options
 from wavefilt.statistics import mergeable
 from wavefilt.statistics.mergeable import Details, HostTally, Interval, PassStatistics, State, Tally
@@ -155,7 +155,6 @@ class Rows:
     def __init__(self, x: Array, out: Array, backend: Backend) -> None:
         self.x, self.out, self.backend = x, out, backend
         self.trends = dict[int, Trend]()
-        self.noise = dict[int, tuple[Curve, ...]]()
         self.shape: tuple[int, int] = (x.shape[0], x.shape[1])
         self.itemsize: int = x.dtype.itemsize
         self.dtype: DType = np.empty(0, x.dtype).real.dtype
@@ -173,59 +172,17 @@ class Rows:
         return [result()]
 
     def decompose(self, chunk: Chunk, job: Job) -> Pyramid:
-        """Return the coefficients of a chunk; divided by the noise curves once these are known."""
+        """Return the coefficients of a chunk."""
         x = self.take(chunk)
         if job.options.trend is not None:
             self._fit(chunk, x, job.options.trend)
             x = self._with_trends(chunk, x, np.empty_like(x), Trend.remove)
-        pyramid = self.backend.decompose(x, job.analysis)
-        if self.noise:
-            self._curves(chunk, job).change(np.divide, pyramid, chunk)
-        return pyramid
-
-    def find_noise(self, group: Sequence[Chunk], job: Job) -> Floats:
-        """Make a pass that finds the noise curves of the rows of a group; return the mean noise (bands, groups)."""
-        self.noise = {}
-        half, scale = half_windows(job.options, job.analysis, (job.samples,)), scales(job.options, job.level)
-        tallies = dict[int, list[BlockTally]]()
-
-        def visit(chunk: Chunk, pyramid: Pyramid) -> None:
-            details = job.details(chunk, self.coefficients(pyramid), chunk.place)
-            for i, row in enumerate(chunk.numbers):
-                if row not in tallies:
-                    tallies[row] = list(map(BlockTally, job.lengths.tolist(), half))
-                for tally, parts in zip(tallies[row], details, strict=True):
-                    for start, part in parts:
-                        tally.add(start, self.to_host(part[i]))
-
-        self.run(group, job, lambda: (visit, lambda: None))
-        found = NoiseCurves(
-            [
-                (
-                    slice(i, i + 1),
-                    tuple(Curve.running(t.medians, h, s) for t, h, s in zip(own, half, scale, strict=True)),
-                )
-                for i, own in enumerate(tallies.values())
-            ],
-            job.lengths,
-        )
-        sigma = found.sigma
-        if job.options.scope == "record":
-            sigma = pooled([sigma], len(sigma), job.options)
-        self.noise = dict(zip(tallies, (curves for _, curves in found.over(sigma).lots), strict=True))
-        return sigma
-
-    def _curves(self, chunk: Chunk, job: Job) -> NoiseCurves:
-        """Return the noise curves of the rows of a chunk."""
-        return NoiseCurves([(slice(i, i + 1), self.noise[row]) for i, row in enumerate(chunk.numbers)], job.lengths)
+        return self.backend.decompose(x, job.analysis)
 
     def write(self, chunk: Chunk, pyramid: Pyramid, shrinkage: Shrinkage, job: Job) -> bool:
         """Write a denoised chunk; return whether all its samples were finite, as all contribute to an approximation."""
         options, finite = job.options, self.finite(self.coefficients(pyramid)[0])
-        if self.noise:
-            y = rebuilt(self.backend, pyramid, shrinkage, partial(self._curves(chunk, job).change, chunk=chunk))
-        else:
-            y = self.reconstruct(pyramid, shrinkage)
+        y = self.reconstruct(pyramid, shrinkage)
         if options.trend is not None:
             self._with_trends(chunk, y, y, Trend.add)
         self.put(chunk, options.blended(self.taken(chunk), y) if options.blend else y)
@@ -407,10 +364,9 @@ class _ChunkGroup:
     def samples(self) -> int:
         return self.job.samples * (len(self.rows) if self.options.scope == "record" else 1)
 
-    def begin(self) -> tuple[Floats | None, Pyramid | None]:
-        noise = self.source.find_noise(self.chunks, self.job) if self.options.noise.changing else None
+    def begin(self) -> tuple[None, Pyramid | None]:
         single = len(self.chunks) == 1
-        return noise, self.source.decompose(self.chunks[0], self.job) if single else None
+        return None, self.source.decompose(self.chunks[0], self.job) if single else None
 
     def statistics(self, kept: Pyramid | None) -> Statistics:
         if kept is None:

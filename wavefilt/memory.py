@@ -16,7 +16,6 @@ from wavefilt import backends
 from wavefilt.arrays import DType
 from wavefilt.backends.interface import WHOLE_BYTES_FACTOR, Backend
 from wavefilt.chunks import cut
-from wavefilt.noise_curves import half_windows
 from wavefilt.options import Options
 from wavefilt.statistics import mergeable
 
@@ -154,16 +153,11 @@ def _extra(options: Options, level: int, *, whole: bool) -> float:
 
 
 def _kept(options: Options, backend: Backend, shape: tuple[int, int], dtype: DType, level: int) -> int:
-    """Return the bytes kept beside the chunks: coefficients of short levels, and for running noise its curves."""
+    """Return the bytes kept beside the chunks: coefficients of short levels."""
     (rows, samples), item, analysis = shape, dtype.itemsize, options.analysis(level)
     together = rows if options.scope == "record" else 1
     lengths = np.array(options.transform.sizes(analysis, (samples,)), np.int64) * together
-    kept = int(1.6 * item * lengths[lengths <= backend.summation.whole].sum()) + 3 * mergeable.LEAF * item * level
-    if options.noise.running is None:
-        return kept
-    half = np.array(half_windows(options, analysis, (samples,)))
-    blocks = np.array(options.sizes(analysis, (samples,))) // half + 1
-    return kept + int(32 * blocks.sum() * together + 12 * item * half.sum())
+    return int(1.6 * item * lengths[lengths <= backend.summation.whole].sum()) + 3 * mergeable.LEAF * item * level
 
 
 def _check_limit(limit: int, least: int) -> None:
@@ -179,7 +173,7 @@ def _check_chunks(options: Options, backend: Backend, whole: str) -> None:
         f"`rule={options.rule.option!r}`": whole_rule,
         f"`transform={options.transform.word!r}`": options.halo(1) is None,
         f"`spins={options.spins}`": options.spins > 1,
-        f"`sigma={options.sigma!r}`": options.noise.window is not None or options.noise.intervals is not None,
+        f"`sigma={options.sigma!r}`": options.noise.window is not None or options.noise.changing,
         f"`backend={backend.name!r}`": backend.chunk_bytes_factor is None,
     }
     for option, needs_whole in refused.items():
@@ -197,7 +191,6 @@ def _passes(options: Options, level: int) -> int:
     measured = "mean_square" in spec.needs or not isinstance(options.sigma, float | int)
     return (
         int(measured)
-        + int(options.noise.changing and "mean_square" in spec.needs)
         + 1
         + (FDR_PASSES if "exceeding" in spec.needs else 0)
         + (level if "histogram" in spec.needs else 0)

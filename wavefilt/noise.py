@@ -12,14 +12,14 @@ Only a declaration is certain. `estimates` therefore returns the models that hav
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 
-from wavefilt.arrays import Array, Floats, Mask
+from wavefilt.arrays import Array, Floats, Mask, constant, equal_runs
 from wavefilt.decomposition import modwt
 from wavefilt.options import Clock, Noise, NoiseForm
 from wavefilt.wavelets.filters import as_wavelet
@@ -36,8 +36,8 @@ SUSTAINED = 2.0
 """Variance of the median of a whole trace, over that in the window found, that shows a signal in most of the trace."""
 REAL = 0.656
 """Median over mean of the square of a normal number, 0.455, divided by that of an exponential number, ln 2."""
-FLAT = 16
-"""Consecutive equal samples that are not noise: a muted or clipped part."""
+LEAST_DECLARED = 32
+"""Samples of a declared noise window below which the noise counts as not declared."""
 BLOCK = 1 << 19
 """Samples that are transformed at a time."""
 OCTAVE_WAVELET = "sym8"
@@ -61,30 +61,37 @@ class NoiseModel:
         for dead traces.
     samples : int
         Samples of a trace.
-    sigmas : tuple
-        For each trace, the option ``sigma`` of `wavefilt.denoise` that means this noise.
+    sigma : option of `wavefilt.denoise`
+        The declared noise, or the window that was found.
     """
 
     kind: Kind
     power: Floats
     samples: int
-    sigmas: tuple[NoiseForm, ...]
+    sigma: NoiseForm = "level"
 
     @classmethod
-    def of(cls, kind: Kind, x: Array, sigmas: Sequence[NoiseForm] | NoiseForm = "level") -> NoiseModel:
-        """Estimate the noise of traces in which gaps are NaN, with the option ``sigma`` of each or of all."""
-        each = [sigmas] * len(x) if isinstance(sigmas, str | tuple | float | int) else sigmas
-        return cls(kind, _power(kind, x, each), x.shape[1], tuple(each))
-
-    def again(self, x: Array, rows: Array) -> NoiseModel:
-        """Return the same estimate for other samples of some of the traces, such as simulated noise."""
-        return self.of(self.kind, x, [self.sigmas[row] for row in rows])
+    def of(cls, kind: Kind, x: Array, sigma: NoiseForm = "level") -> NoiseModel:
+        """Estimate the noise of traces in which gaps are NaN."""
+        window, frequencies = Noise.of(sigma).window, x.shape[1] // 2 + 1
+        if kind == "extrapolated":
+            power = extrapolated_power(x)
+        elif kind == "median":
+            power = power_of_traces(x)
+        elif window:
+            power = power_in_window(x, slice(*window), rising=kind != "flat")
+        elif isinstance(sigma, str | tuple):  # "global"
+            power = np.repeat(power_of_white_noise(x)[:, None], frequencies, axis=1)
+        else:
+            power = np.where(np.isfinite(x).any(axis=1, keepdims=True), np.full(frequencies, sigma**2), 0.0)
+        model = cls(kind, power, x.shape[1], sigma)
+        model.power[:] *= model.raised
+        return model
 
     @property
     def window(self) -> tuple[int, int] | None:
-        """First sample of the noise window and the one after its last, None without a window common to all traces."""
-        windows = {Noise.of(sigma).window for sigma in dict.fromkeys(self.sigmas)}
-        return windows.pop() if len(windows) == 1 else None
+        """First sample of the noise window and the one after its last, None without a window."""
+        return Noise.of(self.sigma).window
 
     @property
     def raised(self) -> float:
@@ -105,7 +112,7 @@ class NoiseModel:
         """The power of the noise (traces, octaves) in the bands of `octave_bands`; 1 for white noise of variance 1."""
         return np.asarray(self.power @ _octave_shares(self.samples).T)
 
-    def words(self, clock: Clock | None = None, declared: str = "") -> str:
+    def words(self, clock: Clock, declared: str = "") -> str:
         """Return the origin of the estimate in words, with times of a clock; ``declared`` are those of the headers."""
         if self.kind == "declared" and declared:
             return declared
@@ -113,13 +120,10 @@ class NoiseModel:
             return "median of the whole trace, by frequency"
         if self.kind == "extrapolated":
             return "extrapolated from the three highest octaves"
-        if not any(Noise.of(sigma).window for sigma in dict.fromkeys(self.sigmas)):
-            return "white, by the finest details" if "global" in self.sigmas else "standard deviation"
-        name = "noise window" if self.kind == "declared" else "quiet window found"
         if self.window is None:
-            return f"{name} of each trace"
-        start, stop = self.window
-        if clock is None or clock.interval is None:
+            return "white, by the finest details" if self.sigma == "global" else "standard deviation"
+        name, (start, stop) = "noise window" if self.kind == "declared" else "quiet window found", self.window
+        if clock.interval is None:
             return f"{name} from sample {start} to {stop}"
         return f"{name} from {clock.time(start):.4g} to {clock.time(stop):.4g} s"
 
@@ -130,7 +134,7 @@ class NoiseModel:
         return np.asarray(np.fft.irfft(spectrum * amplitudes, self.samples))
 
 
-def estimates(x: Array, sigma: NoiseForm | Sequence[NoiseForm] = "level") -> tuple[NoiseModel, ...]:
+def estimates(x: Array, sigma: NoiseForm = "level") -> tuple[NoiseModel, ...]:
     """Return the noise models that have to agree on a conclusion, the most plausible one first.
 
     A declared standard deviation stands alone. A declared window, and ``"global"`` (white noise), are accompanied by
@@ -141,15 +145,17 @@ def estimates(x: Array, sigma: NoiseForm | Sequence[NoiseForm] = "level") -> tup
     Parameters
     ----------
     x : ndarray
-        Real traces (traces, samples). NaN are gaps; runs of `FLAT` equal samples count as gaps.
-    sigma : option of `wavefilt.denoise`, or one for each trace
-        With windows in samples.
+        Real traces (traces, samples). NaN, dead traces and runs of equal samples (`wavefilt.arrays.equal_runs`) are
+        gaps.
+    sigma : option of `wavefilt.denoise`
+        With windows in samples. A window of fewer than `LEAST_DECLARED` samples declares nothing.
     """
-    x, given = without_flat_parts(x), {sigma} if isinstance(sigma, str | tuple | float | int) else set(sigma)
-    median = NoiseModel.of("median", x)
-    if any(each == "global" or not isinstance(each, str | tuple) or Noise.of(each).window for each in given):
-        declared = NoiseModel.of("declared", x, sigma)
-        return (declared, median) if any(isinstance(each, str | tuple) for each in given) else (declared,)
+    x, noise = without_flat_parts(x), Noise.of(sigma)
+    if not isinstance(sigma, str | tuple):
+        return (NoiseModel.of("declared", x, sigma),)
+    median, (start, stop) = NoiseModel.of("median", x), noise.window or (0, 0)
+    if sigma == "global" or (stop - start >= LEAST_DECLARED and stop <= x.shape[1]):
+        return NoiseModel.of("declared", x, noise.sigma), median
     window, extrapolated = quiet_window(x), NoiseModel.of("extrapolated", x)
     if window is None:
         return extrapolated, median
@@ -157,7 +163,7 @@ def estimates(x: Array, sigma: NoiseForm | Sequence[NoiseForm] = "level") -> tup
     return found, median, flat, extrapolated
 
 
-def for_ranking(x: Array, sigma: NoiseForm | Sequence[NoiseForm] = "level") -> NoiseModel:
+def for_ranking(x: Array, sigma: NoiseForm = "level") -> NoiseModel:
     """Return the noise model with which methods are ranked.
 
     It is the declared one, the extrapolated one if no window is found, and otherwise the median of the whole trace, or
@@ -172,35 +178,12 @@ def for_ranking(x: Array, sigma: NoiseForm | Sequence[NoiseForm] = "level") -> N
     return flat if sustained else median
 
 
-def _power(kind: Kind, x: Array, sigmas: Sequence[NoiseForm]) -> Floats:
-    """Return the power (traces, frequencies) by the option ``sigma`` of each trace."""
-    if kind == "extrapolated":
-        return extrapolated_power(x)
-    power = np.zeros((len(x), x.shape[1] // 2 + 1))
-    for sigma in dict.fromkeys(sigmas):
-        own = np.array([each == sigma for each in sigmas])
-        if window := Noise.of(sigma).window:
-            raised = 1.0 if kind == "declared" else RAISED
-            power[own] = raised * power_in_window(x[own], slice(*window), rising=kind != "flat")
-        elif sigma == "global":
-            power[own] = power_of_white_noise(x[own])[:, None]
-        elif isinstance(sigma, str | tuple):
-            power[own] = power_of_traces(x[own])
-        else:
-            power[own] = np.where(np.isfinite(x[own]).any(axis=1), sigma**2, 0.0)[:, None]
-    return power
-
-
 def without_flat_parts(x: Array) -> Floats:
-    """Return traces in float64 with NaN in gaps and in runs of equal samples."""
+    """Return traces in float64 with NaN in gaps, in dead traces and in runs of equal samples."""
     rows = np.where(np.isfinite(x), x, np.nan).astype(np.float64)
-    least = min(FLAT, rows.shape[1])
-    edges = np.pad(np.diff(rows, axis=1) == 0, [(0, 0), (1, 1)]).astype(np.int8)
-    steps = np.diff(edges, axis=1)
-    for row, first, last in zip(*np.nonzero(steps == 1), np.nonzero(steps == -1)[1], strict=True):
-        if last - first + 1 >= least:
-            rows[row, first : last + 1] = np.nan
-    return rows
+    runs = equal_runs(rows)
+    rows[constant(rows, gaps=True)] = np.nan
+    return rows if runs is None else np.where(runs, np.nan, rows)
 
 
 # ---- spectra

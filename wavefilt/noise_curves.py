@@ -24,19 +24,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from wavefilt.arrays import Array, Counts, DType, Floats
-from wavefilt.chunks import Chunk
+from wavefilt.arrays import Array, Counts, Floats
 from wavefilt.options import Options
-from wavefilt.statistics.mergeable import JoinedBlocks
 from wavefilt.statistics.reference import quantile
-from wavefilt.transforms import Analysis, Pyramid
+from wavefilt.transforms import Pyramid
 
 LEAST = 32
 """Smallest number of coefficients for an estimate of the noise, whose standard deviation is then 20 %."""
 DEAD = 1e-6
 """Coefficients below this share of the largest one are rounding errors."""
-AT_ONCE = 1 << 14
-"""Number of coefficients that are divided at once."""
 MEDIANS = 1 << 17
 """Number of coefficients that are sorted at once."""
 
@@ -52,8 +48,9 @@ class Curve:
     values: Floats
 
     @classmethod
-    def running(cls, medians: Floats, half: int, scale: float) -> Curve:
-        """Return the running noise from the medians of blocks (rows, blocks), ``scale`` times these."""
+    def running(cls, band: Array, half: int, scale: float) -> Curve:
+        """Return the running noise of a band (rows, coefficients), with ``half`` coefficients in half a window."""
+        medians = block_medians(band, half)
         return cls(half * np.arange(1, medians.shape[1] + 1) - 0.5, scale * _without_dead(medians))
 
     @classmethod
@@ -72,11 +69,6 @@ class Curve:
         sigma = scale * _without_dead(np.stack(medians, axis=1))[:, np.diff(bounds) > 0]
         return cls(ends.ravel(), np.repeat(sigma, 2, axis=1))
 
-    def at(self, first: int, last: int, dtype: DType) -> Array:
-        """Return the values from one coefficient to another, (rows, last - first)."""
-        wanted = np.arange(first, last)
-        return np.array([np.interp(wanted, self.places, row) for row in self.values], dtype)
-
     def mean(self, count: int) -> Floats:
         """Return the mean over a band of this many coefficients, (rows,)."""
         widths = np.diff(np.concatenate([[-0.5], self.places, [count - 0.5]]))
@@ -88,12 +80,11 @@ class Curve:
         some = ((sigma > 0) & self.values.any(axis=1))[:, None]
         return replace(self, values=np.where(some, self.values / np.where(some, sigma.reshape(-1, 1), 1), 1.0))
 
-    def change(self, operation: np.ufunc, band: Array, first: int) -> None:
-        """Divide or multiply coefficients of a band by the curve in place; the first one has the place ``first``."""
-        together = max(AT_ONCE // max(len(band), 1), 64)
-        for start in range(0, band.shape[1], together):
-            own = band[:, start : start + together]
-            operation(own, self.at(first + start, first + start + own.shape[1], own.real.dtype), out=own)
+    def change(self, operation: np.ufunc, band: Array, margin: int) -> None:
+        """Divide or multiply a band by the curve in place; ``margin`` coefficients before the first do not count."""
+        wanted = np.arange(band.shape[1]) - margin
+        for own, values in zip(band, self.values, strict=True):
+            operation(own, np.interp(wanted, self.places, values).astype(own.real.dtype), out=own)
 
 
 RowCurves = tuple[slice, tuple[Curve, ...]]
@@ -105,15 +96,12 @@ class NoiseCurves:
     """Noise curves of a batch of rows; ``counts`` is the number of coefficients of each band that rules use."""
 
     lots: Sequence[RowCurves]
-    counts: Counts
+    counts: Sequence[int]
 
     @property
     def sigma(self) -> Floats:
         """The mean noise (bands, rows)."""
-        means = [
-            [curve.mean(count) for curve, count in zip(curves, self.counts.tolist(), strict=True)]
-            for _, curves in self.lots
-        ]
+        means = [list(map(Curve.mean, curves, self.counts)) for _, curves in self.lots]
         return np.concatenate([np.array(bands) for bands in means], axis=1)
 
     def over(self, sigma: Floats) -> NoiseCurves:
@@ -124,47 +112,42 @@ class NoiseCurves:
             divided.append((rows, tuple(curve.over(values) for curve, values in zip(curves, noise, strict=True))))
         return NoiseCurves(divided, self.counts)
 
-    def change(self, operation: np.ufunc, pyramid: Pyramid, chunk: Chunk | None = None) -> None:
-        """Divide or multiply coefficients by the curves, in place; ``chunk`` is needed unless rows are whole."""
+    def change(self, operation: np.ufunc, pyramid: Pyramid) -> None:
+        """Divide or multiply the coefficients of whole rows by the curves, in place."""
         analysis = pyramid.analysis
-        bands = pyramid.coefficients[::-1]
         for rows, curves in self.lots:
-            for i, (band, curve) in enumerate(
-                zip(bands, curves, strict=False)
-            ):  # only some rules use the approximation
-                level = min(i + 1, analysis.level)
-                spacing, margin = analysis.transform.spacing(level), analysis.transform.margin(analysis, level)
-                for place, first in chunk.placed(spacing, margin) if chunk else [(slice(None), -margin)]:
-                    curve.change(operation, band[rows, place], first)
+            bands = zip(pyramid.coefficients[::-1], curves, strict=False)  # only some rules use the approximation
+            for i, (band, curve) in enumerate(bands):
+                curve.change(operation, band[rows], analysis.transform.margin(analysis, min(i + 1, analysis.level)))
 
 
-def of_pyramid(pyramid: Pyramid, options: Options, starts: Sequence[int] = (0,)) -> NoiseCurves:
-    """Return the noise curves of whole rows, which begin at samples ``starts`` of their traces.
+def of_pyramid(pyramid: Pyramid, options: Options, starts: Sequence[int]) -> NoiseCurves:
+    """Return the noise curves of whole rows, which begin at samples ``starts`` of their traces."""
+    analysis, noise = pyramid.analysis, options.noise
+    counted = options.counted(pyramid.coefficients, analysis, pyramid.shape)
+    grids = options.transform.grids(analysis, pyramid.shape)
 
-    Rows share their intervals only if all begin at the same sample.
-    """
-    analysis, shape = pyramid.analysis, pyramid.shape
-    bands = options.counted(pyramid.coefficients, analysis, shape)
-    counts = np.array([band.shape[1] for band in bands], np.int64)
-    if options.noise.running is not None:
-        half = half_windows(options, analysis, shape)
-        medians = map(block_medians, bands, half)
-        return NoiseCurves(
-            [(slice(None), tuple(map(Curve.running, medians, half, scales(options, analysis.level))))], counts
-        )
-    curves, alike = list[RowCurves](), len(set(starts)) == 1
-    for rows in [slice(None)] if alike else [slice(i, i + 1) for i in range(len(bands[0]))]:
-        points = [point - starts[rows.start or 0] for point in options.noise.intervals or ()]
-        points = [point for point in points if 0 < point < shape[0]]
+    def curves(rows: slice, start: int) -> tuple[Curve, ...]:
+        """Return the curves of rows that begin at the same sample."""
         own = list[Curve]()
-        for band, (first, step), about in zip(
-            bands, _grids(options, analysis, shape), options.bands(analysis.level), strict=True
-        ):
-            edges = np.array([math.ceil((point - first) / step) for point in points], np.int64)
-            least = (LEAST << about.level) // step
-            own.append(Curve.in_intervals(band[rows], edges.clip(0, band.shape[1]), least, about.median_to_sigma))
-        curves.append((rows, tuple(own)))
-    return NoiseCurves(curves, counts)
+        for all_rows, about, grid in zip(counted, options.bands(analysis.level), grids, strict=False):
+            band, least = all_rows[rows], LEAST << about.level
+            if noise.running is not None:
+                half = max(round(noise.running / 2), least // 2) // grid.step
+                own.append(Curve.running(band, half, about.median_to_sigma))
+                continue
+            first = start + grid.first + grid.step * options.transform.margin(analysis, about.level)
+            points = [point for point in noise.intervals or () if 0 < point - start < pyramid.shape[0]]
+            edges = np.array([math.ceil((point - first) / grid.step) for point in points], np.int64)
+            edges = edges.clip(0, band.shape[1])
+            own.append(Curve.in_intervals(band, edges, least // grid.step, about.median_to_sigma))
+        return tuple(own)
+
+    if noise.running is not None or len(set(starts)) == 1:
+        lots = [(slice(None), curves(slice(None), starts[0]))]
+    else:  # each row has its own intervals
+        lots = [(slice(i, i + 1), curves(slice(i, i + 1), start)) for i, start in enumerate(starts)]
+    return NoiseCurves(lots, [band.shape[1] for band in counted])
 
 
 def pooled(sigmas: Sequence[Floats], bands: int, options: Options) -> Floats:
@@ -180,49 +163,20 @@ def pooled(sigmas: Sequence[Floats], bands: int, options: Options) -> Floats:
     return np.asarray(total / np.maximum(count, 1))
 
 
-def half_windows(options: Options, analysis: Analysis, shape: tuple[int, ...]) -> list[int]:
-    """Return the number of coefficients in half a window of running noise, for each of `Options.bands`."""
-    assert options.noise.running is not None
-    pairs = zip(options.bands(analysis.level), _grids(options, analysis, shape), strict=True)
-    longest = round(options.noise.running / 2)
-    return [max(longest, LEAST // 2 << band.level) // step for band, (_, step) in pairs]
-
-
-def scales(options: Options, level: int) -> list[float]:
-    """Return the noise of each of `Options.bands` divided by the median of its magnitudes."""
-    return [band.median_to_sigma for band in options.bands(level)]
-
-
-def _grids(options: Options, analysis: Analysis, shape: tuple[int, ...]) -> list[tuple[float, int]]:
-    """Return, for each of `Options.bands`, the time of the first coefficient that counts and the spacing in samples."""
-    grids = options.transform.grids(analysis, shape)
-    first_and_step = []
-    for band, grid in zip(options.bands(analysis.level), grids, strict=False):
-        first = grid.first + grid.step * options.transform.margin(analysis, band.level)
-        first_and_step.append((first, grid.step))
-    return first_and_step
-
-
 # ---- medians
-
-
-def halves(count: int, half: int) -> Counts:
-    """Return the starts of the halves of blocks, and the band's end: block b has the halves b and b + 1."""
-    blocks = max(count // half - 1, 1)
-    return np.append(np.minimum(half * np.arange(blocks + 1), count), count)
 
 
 def block_medians(band: Array, half: int) -> Floats:
     """Return the median of |d| in each block of a band (rows, coefficients), (rows, blocks)."""
-    ends = halves(band.shape[1], half)
-    medians, whole = np.empty((len(band), len(ends) - 2)), len(ends) - 3
+    whole = max(band.shape[1] // half - 2, 0)  # blocks before the last one
+    medians = np.empty((len(band), whole + 1))
     together = max(MEDIANS // (2 * half * len(band)), 1)
     for start in range(0, whole, together):
         stop = min(start + together, whole)
         part = np.abs(band[:, start * half : (stop + 1) * half])
         blocks = np.lib.stride_tricks.sliding_window_view(part, 2 * half, axis=1)[:, ::half]
         medians[:, start:stop] = noise_median(blocks)
-    medians[:, -1] = noise_median(np.abs(band[:, ends[-3] :]))
+    medians[:, -1] = noise_median(np.abs(band[:, whole * half :]))
     return medians
 
 
@@ -235,33 +189,6 @@ def noise_median(magnitudes: Array) -> Floats:
         own = magnitudes[place][~rounding[place]]
         medians[place] = quantile(own) if own.size >= LEAST // 2 else 0
     return medians
-
-
-class BlockTally:
-    """Computes `block_medians` of one row (coefficients,) from parts in any order; keeps a block or two."""
-
-    def __init__(self, count: int, half: int) -> None:
-        self._half, self._ends = half, halves(count, half)
-        self._parts, self._waiting = JoinedBlocks(self._ends), dict[int, Array]()
-        self.medians = np.empty((1, len(self._ends) - 2))
-
-    def add(self, place: int, details: Array) -> None:
-        """Count coefficients, the first of which has this place."""
-        for first, last, joined in self._parts.add(place, details):
-            if last - first > 1:
-                self.medians[:, first : last - 1] = block_medians(joined[None], self._half)
-            bounds = self._ends[first : last + 1] - self._ends[first]
-            if first > 0:
-                self._join(first - 1, joined[: bounds[1]])
-            if last < len(self._ends) - 1:
-                self._join(last - 1, joined[bounds[-2] :])
-
-    def _join(self, block: int, half: Array) -> None:
-        """Take half of a block, and compute its median if the other half is known."""
-        if block in self._waiting:
-            self.medians[:, block] = noise_median(np.abs(np.concatenate([self._waiting.pop(block), half]))[None])
-        else:
-            self._waiting[block] = half.copy()
 
 
 def _without_dead(medians: Floats) -> Floats:

@@ -317,7 +317,7 @@ class Recording(io.Contents):
                 row[: len(trace)] = arrays.take(trace, -1).rows[0]
         return rows
 
-    def trust(self, noisy: Recording, *, call: str = "", samples: int = 1 << 23, seed: int = 0) -> TrustReport:
+    def trust(self, noisy: Recording, *, call: str = "", samples: int = 1 << 23) -> TrustReport:
         """Test this denoised recording against the noisy one with `wavefilt.trust.report`.
 
         Simulated noise is denoised with the same options. ``denoised.trust(noisy).write("report.html")`` writes the
@@ -353,7 +353,6 @@ class Recording(io.Contents):
             name=Path(noisy.source).name,
             call=call,
             samples=samples,
-            seed=seed,
         )
         return replace(found, statements=tuple(statements(noisy, self)))
 

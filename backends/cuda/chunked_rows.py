@@ -173,7 +173,7 @@ class _DeviceRows(HostRows):
 
     def __init__(self, x: Array, out: Array, backend: Cuda) -> None:
         self.x, self.out, self.backend, self.shape = x, out, backend, tuple(x.shape)
-        self.trends, self.noise = {}, {}
+        self.trends = {}
         self.dtype, self._stream = np.dtype(interop.dtype_name(x)), interop.current_stream(x)
         self.itemsize = self.dtype.itemsize
 

@@ -90,7 +90,7 @@ def test_methods_and_common_options(x):
     found = wavefilt.compare(x[:2], shrink="hard")
     assert found.skipped.keys() == {"blockjs", "neighblock", "js", "bivariate"}
     with pytest.raises(ValueError, match="shrink"):
-        wavefilt.compare(x[:2], rule=["bayes", "js"], shrink="hard")
+        wavefilt.compare(x[:2], rule="js", shrink="hard")
 
 
 def test_samples_are_not_changed_and_results_are_reproducible(x):
@@ -98,7 +98,6 @@ def test_samples_are_not_changed_and_results_are_reproducible(x):
     first, second = (wavefilt.compare(x, rule=SOME) for _ in range(2))
     np.testing.assert_array_equal(x, before)
     assert risks(first) == risks(second)
-    assert wavefilt.compare(x, rule=SOME, seed=1).best.gain_db != first.best.gain_db
 
 
 def test_dead_traces_gaps_and_scale(x):

@@ -17,12 +17,12 @@ def events(rng, traces=6, samples=2048):
 
 def test_the_noise_of_octaves_is_that_of_the_transform_of_noise():
     power = np.repeat(1 / np.maximum(np.fft.rfftfreq(1024), 1 / 1024)[None], 400, axis=0)
-    model = noise.NoiseModel("declared", power, 1024, ("level",) * 400)
+    model = noise.NoiseModel("declared", power, 1024)
     draws = model.draw(np.random.default_rng(0))
     bands = noise.octave_bands(draws, np.ones(draws.shape, bool))
     octaves = [np.mean(band**2) for band in bands]  # the mean is not in the approximation
     np.testing.assert_allclose(model.octaves[0, :-1], octaves[:-1], rtol=0.15)
-    white = noise.NoiseModel("declared", np.full((1, 513), 4.0), 1024, (2.0,))
+    white = noise.NoiseModel("declared", np.full((1, 513), 4.0), 1024, 2.0)
     np.testing.assert_allclose(white.octaves, 4)
     assert white.variance == pytest.approx(4)
 

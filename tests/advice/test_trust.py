@@ -31,20 +31,20 @@ def gather():
 
 
 def answer(found, name):
-    return next(answer for answer in found.answers if answer.name == name)
+    return next(answer for answer in found.answers if answer.question.name == name)
 
 
 def test_signal_lost_is_found_where_it_was_lost(gather):
     clean, noisy = gather
     found = trust.report(noisy, smooth(noisy), smooth)
     assert found.verdict == "harmful"
-    assert {answer.name: answer.verdict for answer in found.answers}["lateral"] == "signal"
+    assert {answer.question.name: answer.verdict for answer in found.answers}["lateral"] == "signal"
     window = np.unravel_index(np.nanargmax(found.effect.change), found.effect.change.shape)[1]
     assert np.abs(clean[:, window * 32 : window * 32 + 64]).max() > 4
     quiet = np.abs(clean).reshape(12, -1, 32).max(axis=2) < 1e-3
     lonely = quiet[:, 1:] & quiet[:, :-1]
-    assert not found.harmed[lonely].any()
-    assert found.harmed.sum() > 12
+    assert not found.effect.harmed[lonely].any()
+    assert found.effect.harmed.sum() > 12
     truth = np.sum((smooth(noisy) - clean) ** 2) / np.sum((noisy - clean) ** 2)
     assert found.gain_db == pytest.approx(-10 * np.log10(truth), abs=1)
 

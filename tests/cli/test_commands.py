@@ -14,20 +14,18 @@ import numpy as np
 import pytest
 
 import wavefilt
-from tests.support.checkout import SAMPLES, needs, run, run_cli
+from tests.support.checkout import SAMPLES, run, run_cli
 
 RECORD = SAMPLES / "seismic.dat"
 
 
-@needs("matplotlib")
-def test_compare(capsys, tmp_path):
-    code, out, err = run(capsys, "compare", RECORD, "--plot", tmp_path / "a.png")
+def test_compare(capsys):
+    code, out, err = run(capsys, "compare", RECORD)
     assert (code, err) == (0, "")
     gains = [float(gain) for gain in re.findall(r"([\d.-]+) dB ", out)]
     assert len(gains) >= 8
     assert "  js, sym8, modwt  " in out
     assert out.splitlines()[-1].startswith(f"best, but undecided: wavefilt denoise {RECORD}")
-    assert (tmp_path / "a.png").stat().st_size > 10_000
 
 
 def test_the_command_of_compare_runs(capsys, tmp_path):

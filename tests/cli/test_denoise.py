@@ -167,17 +167,14 @@ def test_the_residual_of_a_store_is_a_store(here, capsys):
 
 @needs("matplotlib")
 def test_reports(here, capsys):
-    """A report of one file has figures, one of several files is a table."""
+    """A report has figures, and is of one file."""
     facts, err = denoised(capsys, "seismic.dat", "--report", "one.html", "--backend", "pywavelets")
     page = (here / "one.html").read_text()
     assert facts["trust"]["summary"] in err
     assert facts["trust"]["summary"].partition("; ")[2] in page
     assert page.count("<img") == 2
     assert "wavefilt denoise seismic.dat" in page
-    (here / "b.dat").write_bytes(SAMPLE.read_bytes())
-    assert run(capsys, "denoise", "seismic.dat", "b.dat", "--report", "two.html", "--overwrite")[0] == 0
-    page = (here / "two.html").read_text()
-    assert (page.count("<tr>"), "b.dat" in page, "<img" in page) == (3, True, False)
+    assert run(capsys, "denoise", "seismic.dat", "b.dat", "--report", "two.html", "--overwrite")[0] == 2
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the device that is always full is one of Linux")

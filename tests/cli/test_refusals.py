@@ -217,8 +217,6 @@ USAGE = """
 3 bad.npy       compare bad.npy
 2 'bayes'       compare seismic.dat --rule baies
 2 shrink        compare seismic.dat --rule js --shrink hard
-2 .png          compare seismic.dat --plot y.gif
-2 overwrite     compare seismic.dat --plot shot.png
 1 level         compare seismic.dat --level 40
 1 1.024         compare seismic.dat --noise-window 0 9
 2 sigma         compare seismic.dat --noise-window 0 1 --sigma 3

@@ -10,7 +10,6 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Literal, Unpack
 
 import numpy as np
@@ -19,9 +18,9 @@ from wavefilt.api import run
 from wavefilt.arrays import Array, Floats
 from wavefilt.backends import Backend, registry
 from wavefilt.containers import Container, traces_of
-from wavefilt.noise import for_ranking
-from wavefilt.options import Common, NoiseForm, Options, check_names, completed
-from wavefilt.recording import Recording, supports
+from wavefilt.noise import LEAST_DECLARED, for_ranking
+from wavefilt.options import Common, Noise, NoiseForm, Options, check_names, completed
+from wavefilt.recording import supports
 from wavefilt.thresholding.rules import RULES
 from wavefilt.wavelets.filters import WaveletLike
 
@@ -87,6 +86,8 @@ class Trial:
 
     options: dict[str, Any]
     name: str
+    gain_db: float
+    gain_error_db: float
     residual: float
     seconds: float
     own: Mapping[str, Any] = field(repr=False)
@@ -96,19 +97,6 @@ class Trial:
     """Errors over the power of the noise, by blocks of the samples."""
     tied: bool = False
     verdict: harm.Verdict = "untested"
-
-    @property
-    def _risk(self) -> float:
-        """The mean error, at least its standard error, because the estimate can be 0."""
-        return max(float(self.errors.mean()), _standard_error(self.errors), 1e-12)
-
-    @property
-    def gain_db(self) -> float:
-        return -10 * math.log10(self._risk)
-
-    @property
-    def gain_error_db(self) -> float:
-        return 10 / math.log(10) * _standard_error(self.errors) / self._risk
 
 
 class Comparison:
@@ -133,44 +121,39 @@ class Comparison:
     def __init__(
         self,
         x: Any,
-        common: dict[str, Any],
+        given: dict[str, Any],
         axis: int,
         axes: tuple[int, int] | None,
         backend: str | Backend,
-        seed: int,
         most: int,
     ) -> None:
-        self.common, self.backend, self.seed = common, backend, seed
-        self.whole = traces_of(x, common.get("sigma"), axis, axes).checked()
+        self.given, self.backend = given, backend
+        self.whole = traces_of(x, given.get("sigma"), axis, axes).checked()
+        self.common = {name: value for name, value in given.items() if name != "sigma"}
         # a noise window that headers declare, not the user, is left out of methods that do not support it
-        self.declared = None if "sigma" in common else self.whole.recording.declared_noise
+        self.declared = None if "sigma" in given else self.whole.recording.declared_noise
         self.taken = _part_of(self.whole, most)
         self.x, rows = self.taken.traces, self.taken.rows
-        self.sigmas = [sigma for sigma in self.taken.sigmas for _ in range(len(self.x) // max(len(rows), 1))]
-        self.model = for_ranking(self.x, self.sigmas)
+        self.sigma = _common(self.taken.sigmas)
+        self.model = for_ranking(self.x, self.sigma)
         self.variance = self.model.variance * self.taken.live
         if not self.variance.any():
             raise ValueError("no trace has noise to compare by: their samples are equal, missing or too few")
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(0)
         self.probes = [self.model.draw(rng).astype(rows.dtype).reshape(rows.shape) for _ in range(PROBES)]
         self.pilot = self._estimated_signal()
         live = self.variance > 0
         shares = self.variance[live] / np.maximum(np.nanvar(self.x[live], axis=1), 1e-300)
-        self.traces, self.of, self.noise_share = (
-            len(shares),
-            int(self.whole.live.sum()),
-            min(float(np.median(shares)), 1),
-        )
+        self.traces, self.of = len(shares), int(self.whole.live.sum())
+        self.noise_share = min(float(np.median(shares)), 1)
         self.trials: tuple[Trial, ...] = ()
         self.skipped: dict[str, str] = {}
         self.complete = True
 
-    def attempt(
-        self, methods: Sequence[Mapping[str, Any]], progress: Progress, strict: bool = False, end: float = math.inf
-    ) -> bool:
+    def attempt(self, methods: Sequence[Mapping[str, Any]], progress: Progress, end: float = math.inf) -> bool:
         """Try methods until the time limit, rank all, and return whether the limit was not reached.
 
-        Unless ``strict``, methods whose options cannot be combined are skipped.
+        Methods whose options cannot be combined are skipped.
         """
         tried = {trial.name: trial for trial in self.trials}
         by_name = {_words(own): own for own in methods}
@@ -182,8 +165,6 @@ class Comparison:
                 if name not in tried:
                     tried[name] = self._try(name, by_name[name])
             except ValueError as error:
-                if strict:
-                    raise
                 self.skipped[name] = str(error)
         self.trials = tuple(sorted(tried.values(), key=lambda trial: float(trial.errors.mean())))
         return self.complete
@@ -203,14 +184,17 @@ class Comparison:
 
     def _try(self, name: str, own: Mapping[str, Any]) -> Trial:
         """Denoise and estimate the error. Raises ValueError where options cannot be combined."""
-        options = {**self.common, **own}
-        y = self._denoised(options, self.taken.rows, self.taken.sigmas, "sigma" in own).reshape(self.x.shape)
+        method = {**self.common, **own}
+        y = self._denoised(method, self.taken.rows).reshape(self.x.shape)
         start = time.perf_counter()
-        errors = self._errors(options, "sigma" in own)
+        errors = self._errors(method)
         seconds = (time.perf_counter() - start) / PROBES * self.whole.rows.size / self.taken.rows.size
+        uncertainty = _standard_error(errors)
+        risk = max(float(errors.mean()), uncertainty, 1e-12)  # the estimate can be 0
+        gain, gain_error = -10 * math.log10(risk), 10 / math.log(10) * uncertainty / risk
         x = self.x[self.variance > 0].astype(np.float64)
         share = np.nansum((x - y[self.variance > 0]) ** 2) / np.nansum((x - np.nanmean(x, axis=1, keepdims=True)) ** 2)
-        return Trial(options, name, float(share), seconds, own, y, errors)
+        return Trial({**self.given, **own}, name, gain, gain_error, float(share), seconds, own, y, errors)
 
     def candidates(self, transforms: Sequence[str], rules: Sequence[Any]) -> list[dict[str, Any]]:
         """Return the options of every rule with every transform; for sections and all rules also "fk" and "dtcwt"."""
@@ -233,16 +217,16 @@ class Comparison:
         for pilot in PILOTS if ndim == 1 else [pilot for pilot in PILOTS if "transform" not in pilot]:
             deepest = Options(**{**pilot, "level": None}, ndim=ndim).deepest(*self.taken.rows.shape[1:])
             pilots.append({**pilot, "level": min(pilot["level"], deepest)} if "level" in pilot else pilot)
-        results = np.array([self._denoised(pilot, self.taken.rows, self.taken.sigmas) for pilot in pilots])
+        results = np.array([self._denoised(pilot, self.taken.rows) for pilot in pilots])
         self.pilot = results.mean(axis=0)
         order = np.argsort([self._errors(pilot).mean() for pilot in pilots])
         return np.asarray(results[order[:AVERAGED]].mean(axis=0))
 
-    def _errors(self, options: Mapping[str, Any], own_noise: bool = False) -> Floats:
+    def _errors(self, method: Mapping[str, Any]) -> Floats:
         """Return the errors of denoising the pilot with noise, over the power of that noise, by blocks."""
         error: Array = np.zeros(self.x.shape)
         for probe in self.probes:
-            found = self._denoised(options, self.pilot + probe, self.taken.sigmas, own_noise)
+            found = self._denoised(method, self.pilot + probe)
             error += np.square(found - self.pilot, dtype=np.float64).reshape(self.x.shape) / PROBES
         used = self.variance > 0
         known, error = ~np.isnan(error[used]), np.asarray(np.nan_to_num(error[used]))
@@ -255,16 +239,16 @@ class Comparison:
     def _ndim(self) -> Literal[1, 2]:
         return 1 if self.taken.ndim == 1 else 2
 
-    def _denoised(
-        self, options: Mapping[str, Any], rows: Array, sigmas: Sequence[NoiseForm], own_noise: bool = False
-    ) -> Array:
-        """Denoise rows, each with its option ``sigma`` unless the method has its own."""
-        done = np.empty_like(rows)
+    def _denoised(self, method: Mapping[str, Any], rows: Array, traces: Sequence[int] | None = None) -> Array:
+        """Denoise rows like those of ``traces``, with the noise of the method or else that of each trace."""
+        options, done = Options(**method, ndim=self._ndim), np.empty_like(rows)
+        if "sigma" in method:
+            return np.asarray(run(rows, options, self.backend).samples)
+        sigmas = self.taken.sigmas if traces is None else [self.taken.sigmas[i] for i in traces]
         for sigma in dict.fromkeys(sigmas):
-            chosen, given = [each == sigma for each in sigmas], {} if own_noise else {"sigma": sigma}
-            if given and self.declared and isinstance(sigma, tuple):
-                given = given if supports(Options(**options, ndim=self._ndim), sigma) else {}
-            done[chosen] = run(rows[chosen], Options(**{**options, **given}, ndim=self._ndim), self.backend).samples
+            used = replace(options, sigma=sigma) if not self.declared or supports(options, sigma) else options
+            chosen = [each == sigma for each in sigmas]
+            done[chosen] = run(rows[chosen], used, self.backend).samples
         return done
 
     def _verdict(self, trial: Trial) -> harm.Verdict:
@@ -273,12 +257,12 @@ class Comparison:
         count = taken.rows.shape[1] if taken.ndim == 2 else len(taken.rows)
 
         def again(rows: Floats, traces: Array) -> Floats:
-            own = rows.astype(taken.rows.dtype)[None] if taken.ndim == 2 else rows.astype(taken.rows.dtype)
-            sigmas = taken.sigmas[:1] if taken.ndim == 2 else [taken.sigmas[i] for i in traces]
-            y = self._denoised(trial.options, own, sigmas, "sigma" in trial.own)
+            shape = (1, *rows.shape) if taken.ndim == 2 else rows.shape
+            own = rows.astype(taken.rows.dtype).reshape(shape)
+            y = self._denoised({**self.common, **trial.own}, own, [0] if taken.ndim == 2 else traces.tolist())
             return np.asarray(y, np.float64).reshape(rows.shape)
 
-        return harm.verdict(harm.find(self.x[:count], trial.denoised[:count], again, self.sigmas[:count], self.seed))
+        return harm.verdict(harm.find(self.x[:count], trial.denoised[:count], again, self.sigma))
 
     @property
     def noise(self) -> str:
@@ -353,24 +337,7 @@ class Comparison:
             notes.append("if less of the energy is noise, this order is wrong: give a noise window")
         if idle := [trial.name for trial in self.trials if trial.residual == 0]:
             notes.append(f"nothing is removed by {_some(idle)}: often too few samples or traces for a level")
-        shorter = dict[tuple[str, str], None]()
-        for trial in self.trials if self._ndim == 2 else ():
-            options = Options(**{**trial.options, "sigma": "level"}, ndim=2)
-            used = options.fitting(*self.taken.rows.shape[1:]).filters.name
-            if used != options.filters.name:
-                shorter[options.filters.name, used] = None
-        notes += [f"{used} is used instead of {name}, because there are few traces" for name, used in shorter]
         return notes + [f"left out: {name}: {why}" for name, why in self.skipped.items()]
-
-    def plot(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Draw the traces before and after the best method, the residual and spectra, as .png, .pdf or .svg.
-
-        Raises ValueError for another ending, ImportError without matplotlib, FileExistsError, OSError.
-        """
-        delays, intervals = set(self.taken.recording.delays), (self.taken.interval,) * len(self.x)
-        common = (*delays,) * len(self.x) if len(delays) == 1 else ()
-        before = Recording(self.x, intervals, "npy", None, source=self.taken.name, delays=common)
-        before.plot(replace(before, traces=self.best.denoised), path=path, overwrite=overwrite)
 
 
 def compare(
@@ -383,7 +350,6 @@ def compare(
     axis: int = -1,
     axes: tuple[int, int] | None = None,
     backend: str | Backend = "auto",
-    seed: int = 0,
     progress: Progress = iter,
     **options: Unpack[Common],
 ) -> Comparison:
@@ -411,21 +377,20 @@ def compare(
     wavelet, axis, axes, backend, **options
         As for `denoise`, the same for all methods. Streams and recordings take ``sigma`` in seconds, times and picks;
         with any ``axes`` they are a section.
-    seed : int
-        Seed of the added noise.
     progress : callable, optional
         Takes the list of names and yields them one by one: `tqdm.tqdm` draws a bar.
 
     Returns
     -------
     Comparison
-        ``trials``, the best first, with their estimated gain; ``best``, ``tied``, ``python``, ``plot(path)``.
+        ``trials``, the best first, with their estimated gain; ``best``, ``tied``, ``python``. Methods that cannot be
+        combined with the other options are ``skipped``.
 
     Raises
     ------
     ValueError, TypeError
-        As `denoise`, for options of the named methods that cannot be combined, and where no trace has noise;
-        TypeError for complex samples.
+        As `denoise`, if no method can be combined with the other options, and where no trace has noise; TypeError for
+        complex samples.
 
     Examples
     --------
@@ -441,15 +406,14 @@ def compare(
     check_names(options)
     registry.check_name(backend)
     given = {name: value for name, value in {"wavelet": wavelet, **options}.items() if value is not None}
-    found = Comparison(x, given, axis, axes, backend, seed, MOST)
-    strict = methods is not None or rule is not None
+    found = Comparison(x, given, axis, axes, backend, MOST)
     if methods is None:
         rules = [rule] if isinstance(rule, str) or not isinstance(rule, Sequence) else rule
         transforms = [transform] if isinstance(transform, str) else transform
         methods = found.candidates(transforms, list(RULES) if rule is None else rules)
         if rule is None and set(given) <= {"sigma"}:
             methods = [*found.presets(), *methods]
-    found.attempt(methods, progress, strict)
+    found.attempt(methods, progress)
     return found.judge()
 
 
@@ -461,7 +425,6 @@ def tune(
     axis: int = -1,
     axes: tuple[int, int] | None = None,
     backend: str | Backend = "auto",
-    seed: int = 0,
     progress: Progress = iter,
 ) -> Comparison:
     """Search for the method with the lowest estimated error on your own samples.
@@ -472,7 +435,7 @@ def tune(
 
     Parameters
     ----------
-    x, axis, axes, backend, seed, progress
+    x, axis, axes, backend, progress
         As for `wavefilt.compare`.
     seconds : float
         Time limit of the search. The rules with default options are always compared.
@@ -481,8 +444,8 @@ def tune(
 
     Returns
     -------
-    Tuning
-        ``options``, ``python`` and ``comparison``.
+    Comparison
+        ``options`` and ``python`` have the best method.
 
     Raises
     ------
@@ -501,7 +464,7 @@ def tune(
     if not seconds > 0:
         raise ValueError(f"`seconds` must be a positive number, not {seconds!r}")
     end = time.monotonic() + seconds
-    found = Comparison(x, {} if sigma is None else {"sigma": sigma}, axis, axes, backend, seed, MOST // 4)
+    found = Comparison(x, {} if sigma is None else {"sigma": sigma}, axis, axes, backend, MOST // 4)
     found.attempt([*found.presets(), *found.candidates(["dwt"], list(RULES))], progress)
     for option, values in GRID.items():
         if option == "sigma" and (found.declared is not None or isinstance(sigma, tuple)):
@@ -513,6 +476,15 @@ def tune(
     found.skipped.clear()
     found.trials = _different(found.trials)
     return found.judge()
+
+
+def _common(sigmas: Sequence[NoiseForm]) -> NoiseForm:
+    """Return the noise that traces have in common: of different noise windows the samples in all, or "level"."""
+    if len(set(sigmas)) == 1:
+        return sigmas[0]
+    windows = [Noise.of(sigma).window or (0, 0) for sigma in sigmas]
+    start, stop = max((start for start, _ in windows), default=0), min((stop for _, stop in windows), default=0)
+    return ("window", start, stop) if stop - start >= LEAST_DECLARED else "level"
 
 
 def _different(trials: Sequence[Trial]) -> tuple[Trial, ...]:

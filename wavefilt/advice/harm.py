@@ -114,18 +114,16 @@ def find(
     noisy: Floats,
     denoised: Floats,
     denoise: Denoise | None,
-    sigma: NoiseForm | Sequence[NoiseForm] = "level",
-    seed: int = 0,
+    sigma: NoiseForm = "level",
 ) -> tuple[Effect, ...]:
     """Measure the effect of denoising on traces (traces, samples), NaN in gaps, under each model of their noise.
 
-    ``sigma`` is the option of `wavefilt.denoise`, or one for each trace, with windows in samples. Without ``denoise``,
-    the residual is compared with all of the simulated noise.
+    ``sigma`` is the option of `wavefilt.denoise`, with windows in samples. Without ``denoise``, the residual is
+    compared with all of the simulated noise.
     """
     unit = float(np.nanmax(np.abs(noisy), initial=0)) or 1.0  # squares of samples of any size stay finite
     x, y = (np.asarray(rows, np.float64) / unit for rows in (noisy, denoised))
-    given = [sigma] * len(x) if isinstance(sigma, str | tuple | float | int) else sigma
-    models = estimates(x, [each if isinstance(each, str | tuple) else each / unit for each in given])
+    models = estimates(x, sigma if isinstance(sigma, str | tuple) else sigma / unit)
     cell = max(CELL, 1 << max(0, (x.shape[1] - 1) // CELLS).bit_length())
     residual = x - y
     x = np.where(np.isfinite(residual), without_flat_parts(x), np.nan)
@@ -141,7 +139,7 @@ def find(
         if x.shape[1] < SHORTEST:
             ratio, change = (np.full_like(values, np.nan) for values in (ratio, change))
         tested = np.isfinite(ratio).any()
-        null = _ratios_of_noise(x, model, residual_of, cell, seed) if tested else np.empty(0)
+        null = _ratios_of_noise(x, model, residual_of, cell) if tested else np.empty(0)
         share = widths(noise.shape[1])
         weight = cells.weight / max(float(np.sum(cells.weight.sum(axis=1) * (noise @ share))), 1e-300)
         removed = float(np.sum(weight * (cells.residual @ share)))
@@ -228,7 +226,7 @@ def _pairs(values: Floats) -> Floats:
 # ---- simulated noise
 
 
-def _ratios_of_noise(noisy: Floats, model: NoiseModel, residual_of: Denoise, cell: int, seed: int) -> Floats:
+def _ratios_of_noise(noisy: Floats, model: NoiseModel, residual_of: Denoise, cell: int) -> Floats:
     """Return the first one of `Cells.statistics` for Gaussian noise like that of live traces, with their gaps.
 
     Its power is estimated anew, as that of the record was.
@@ -236,12 +234,12 @@ def _ratios_of_noise(noisy: Floats, model: NoiseModel, residual_of: Denoise, cel
     live = np.flatnonzero(model.variance > 0)
     first = max(0, (len(live) - TRACES) // 2)
     rows = live[first : first + TRACES]
-    rng, gaps = np.random.default_rng(seed), np.isnan(noisy[rows])
+    rng, gaps = np.random.default_rng(0), np.isnan(noisy[rows])
     draws, residuals, noise = [], [], []
     for _ in range(int(np.clip(SIMULATED // gaps.size, 1, REPEATS))):
         draws.append(np.where(gaps, np.nan, model.draw(rng, rows)))
         residuals.append(residual_of(draws[-1], rows))
-        noise.append(model.again(draws[-1], rows).octaves)
+        noise.append(NoiseModel.of(model.kind, draws[-1], model.sigma).octaves)
     return Cells.of(np.concatenate(draws), np.concatenate(residuals), cell).statistics(np.concatenate(noise))[0]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from wavefilt._version import __version__
-from wavefilt.arrays import Array, Counts, Floats, Mask, constant, take
+from wavefilt.arrays import Array, Counts, Floats, constant, take
 from wavefilt.options import Clock, Noise, NoiseForm, Options, to_call, to_give
 from wavefilt.quality import arrival_shift
 from wavefilt.report import Facts
@@ -23,21 +23,11 @@ from .harm import Effect, Verdict
 
 Finding = Literal["harmful", "undecided", "harmless", "untested", "signal", "none"]
 """The verdicts on a result, and those on the other questions."""
-WORDS: dict[Finding, str] = {
-    "harmful": "harmful",
-    "undecided": "undecided",
-    "harmless": "harmless",
-    "untested": "not tested",
-}
-"""Verdicts on a result, the worst first."""
-CANNOT_TELL = "cannot tell"
 NEIGHBOURS = 32
 """Neighbouring traces in each group of a sample of many traces."""
 WINDOW_VALUES = 20
 """Correlations inside the noise window that a comparison with them needs."""
-SHORTEST = 32
-"""Samples of a declared noise window below which the noise counts as not declared."""
-LATERAL, LAG = 64, 8
+WINDOW, LAG = 64, 8
 """Samples of a window that is correlated with the next trace, and the largest shift in either direction."""
 TRIGGER, FLOOR = 6.0, 0.1
 """STA/LTA of a first break, and the variance over that of the noise that is added to both averages."""
@@ -49,64 +39,58 @@ UNLIKE = 2.0
 
 @dataclass(frozen=True)
 class Question:
-    """A question about a result, how it is tested, and the answers to "signal" and "none" in words."""
+    """A question about a result, how it is tested, and the answers "signal" and "none" in words."""
 
+    name: str
     text: str
     test: str
-    answers: tuple[str, str] = ("signal", "no signal found")
+    answers: tuple[str, str] = ("", "")
 
 
-QUESTIONS = {
-    "error": Question(
-        "Is the result closer to the signal than the input was?",
-        f"Harmful if the estimated energy of the error grew in the whole record, or in some windows by more than "
-        f"{harm.WORST:g} times that of the noise, and by more than {harm.HARM:g} times the noise in the mean over all "
-        f"windows. The noise models have to agree.",
-    ),
-    "windows": Question(
-        "Is there signal in the residual?",
-        f"Signal where a window of the residual has more energy than for simulated noise of the same spectrum, "
-        f"denoised in the same way, at a false discovery rate of {harm.RATE:.0%} (Benjamini and Hochberg 1995).",
-    ),
-    "lateral": Question(
-        "Is the residual coherent from trace to trace?",
-        f"Coherent where a window of the residual correlates with the next trace more than in the noise window, at a "
-        f"false discovery rate of {harm.RATE:.0%}.",
-        ("coherent", "not coherent"),
-    ),
-    "breaks": Question(
-        "Did first breaks move?",
-        f"Moved if the median shift is at least one sample and its {CONFIDENCE:.0%} confidence interval excludes 0; "
-        f"did not move if the interval lies within one sample. Needs {FEWEST} first breaks.",
-        ("moved", "did not move"),
-    ),
-}
+ERROR = Question(
+    "error",
+    "Is the result closer to the signal than the input was?",
+    f"Harmful if the estimated energy of the error grew in the whole record, or in some windows by more than "
+    f"{harm.WORST:g} times that of the noise, and by more than {harm.HARM:g} times the noise in the mean over all "
+    f"windows. The noise models have to agree.",
+)
+WINDOWS = Question(
+    "windows",
+    "Is there signal in the residual?",
+    f"Signal where a window of the residual has more energy than for simulated noise of the same spectrum, "
+    f"denoised in the same way, at a false discovery rate of {harm.RATE:.0%} (Benjamini and Hochberg 1995).",
+    ("signal", "no signal found"),
+)
+LATERAL = Question(
+    "lateral",
+    "Is the residual coherent from trace to trace?",
+    f"Coherent where a window of the residual correlates with the next trace more than in the noise window, at a "
+    f"false discovery rate of {harm.RATE:.0%}.",
+    ("coherent", "not coherent"),
+)
+BREAKS = Question(
+    "breaks",
+    "Did first breaks move?",
+    f"Moved if the median shift is at least one sample and its {CONFIDENCE:.0%} confidence interval excludes 0; "
+    f"did not move if the interval lies within one sample. Needs {FEWEST} first breaks.",
+    ("moved", "did not move"),
+)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to one of the `QUESTIONS`: the verdict and what was found."""
+    """The answer to a question: the verdict and what was found."""
 
-    name: str
+    question: Question
     verdict: Finding
     found: str
 
     @property
-    def question(self) -> str:
-        """The question."""
-        return QUESTIONS[self.name].text
-
-    @property
-    def test(self) -> str:
-        """How the question is tested."""
-        return QUESTIONS[self.name].test
-
-    @property
     def word(self) -> str:
         """The verdict in words."""
-        signal, none = QUESTIONS[self.name].answers
-        undecided = WORDS["undecided"] if self.name == "error" else CANNOT_TELL
-        return {**WORDS, "signal": signal, "none": none, "undecided": undecided}[self.verdict]
+        signal, none = self.question.answers
+        undecided = "undecided" if self.question is ERROR else "cannot tell"
+        return {"signal": signal, "none": none, "undecided": undecided}.get(self.verdict, self.verdict)
 
 
 @dataclass(frozen=True)
@@ -178,15 +162,10 @@ class TrustReport:
         """Estimated ratio in dB of the energy of the error before and after; NaN without noise."""
         return self.effect.gain_db
 
-    @property
-    def harmed(self) -> Mask:
-        """The windows of `effect` whose error grew so much that they count as harm."""
-        return self.effect.harmed
-
     def summary(self) -> str:
         """Return the verdict in one line."""
         if self.verdict == "untested":
-            return "trust: not tested: no trace with noise is long enough"
+            return "trust: untested: no trace with noise is long enough"
         _, windows, _, breaks = self.answers
         told = [f"gain {self._gains()} (estimate)"]
         if self.verdict == "undecided":
@@ -197,10 +176,10 @@ class TrustReport:
             none = windows.verdict == "none"
             told.append(f"{'no signal found' if none else 'cannot tell whether signal is'} in the residual")
         if self.verdict == "harmful":
-            told.append(f"{self.harmed.sum()} windows made worse")
+            told.append(f"{self.effect.harmed.sum()} windows made worse")
         if breaks.verdict == "signal":
             told.append(f"first breaks moved by {self._time(float(np.nanmedian(self.shifts)), '+')}")
-        return f"trust: {WORDS[self.verdict]}; {'; '.join(told)}"
+        return f"trust: {self.verdict}; {'; '.join(told)}"
 
     def facts(self) -> Facts:
         """Return verdicts and numbers, ready for JSON."""
@@ -211,32 +190,28 @@ class TrustReport:
             "worst_window": float(known.max()) if known.size else None,
             "windows": self.effect.tested,
             "windows_with_signal": int(self.effect.significant.sum()),
-            "windows_harmed": int(self.harmed.sum()),
+            "windows_harmed": int(self.effect.harmed.sum()),
             "first_breaks": int(shifts.size),
             "first_break_shift": float(np.median(shifts)) if shifts.size else None,
-            "answers": {answer.name: answer.verdict for answer in self.answers},
+            "answers": {answer.question.name: answer.verdict for answer in self.answers},
             "noise": [{"kind": kind, "source": source} for kind, source in self._noise()],
             "call": self.call,
             "version": __version__,
             "sha256": self.checksum,
         }
 
-    def html(self) -> str:
-        """Return the report as one HTML page without references to others. Raises ImportError without matplotlib."""
-        from .page import page
-
-        return page(self)
-
     def write(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write `html` to a file, which is complete or unchanged.
+        """Write the report as one HTML page without references to others, to a file that is complete or unchanged.
 
         Raises FileExistsError if it exists and ``overwrite`` is not set, OSError if it cannot be written, ImportError
         without matplotlib.
         """
         from wavefilt.io.atomic import check_destination, write_atomically
 
+        from .page import page
+
         check_destination(Path(path), overwrite=overwrite)  # before the work, not after
-        write_atomically(Path(path), self.html().encode(), overwrite=overwrite)
+        write_atomically(Path(path), page(self).encode(), overwrite=overwrite)
 
     def origin(self) -> dict[str, str]:
         """Return the data, the call and the noise that were judged, in words."""
@@ -292,7 +267,7 @@ class TrustReport:
 
     def _error(self) -> Answer:
         if self.verdict == "untested":
-            return Answer("error", "untested", "No trace with noise is long enough.")
+            return Answer(ERROR, "untested", "No trace with noise is long enough.")
         cell, change, told = self.effect.cell, self.effect.change, f"Estimated gain: {self._gains()}"
         if np.isfinite(change).any():
             trace, window = np.unravel_index(int(np.nanargmax(change)), change.shape)
@@ -302,43 +277,43 @@ class TrustReport:
             told += f"the error changed by {change[trace, window]:+.1f} times the noise energy"
         if self.verdict == "undecided":
             told += f". The verdict {self._doubt()}"
-        return Answer("error", self.verdict, f"{told}.")
+        return Answer(ERROR, self.verdict, f"{told}.")
 
     def _windows(self) -> Answer:
         if self.verdict == "untested":
-            return Answer("windows", "untested", "No trace with noise is long enough.")
+            return Answer(WINDOWS, "untested", "No trace with noise is long enough.")
         found, counts = self.effect, [int(each.significant.sum()) for each in self.effects]
         told = f"In {counts[0]} of {found.tested} windows of {self._time(2 * found.cell)}"
         if counts[0]:
             told += f", of {int(found.significant.any(axis=1).sum())} of {len(found.change)} traces"
         if all(counts) or not any(counts):
-            return Answer("windows", "signal" if all(counts) else "none", f"{told}.")
+            return Answer(WINDOWS, "signal" if all(counts) else "none", f"{told}.")
         by_model = (f"{count} ({each.model.kind})" for count, each in zip(counts, self.effects, strict=True))
-        return Answer("windows", "undecided", f"{told}. It depends on the noise: {', '.join(by_model)}.")
+        return Answer(WINDOWS, "undecided", f"{told}. It depends on the noise: {', '.join(by_model)}.")
 
     def _lateral(self) -> Answer:
         values = coherence(self.residual / self.effect.unit)
         if not np.isfinite(values).any():
-            return Answer("lateral", "untested", "Needs two traces without gaps.")
+            return Answer(LATERAL, "untested", "Needs two traces without gaps.")
         inside = np.zeros(values.shape[1], bool)
         for window in [effect.model.window for effect in self.effects if effect.model.window][:1]:
-            inside[-(-window[0] // LATERAL) : window[1] // LATERAL] = True
+            inside[-(-window[0] // WINDOW) : window[1] // WINDOW] = True
         own, tested = values[:, inside], values[:, ~inside]
         if np.isfinite(own).sum() < WINDOW_VALUES or not np.isfinite(tested).any():
             told = "Without a longer noise window, signal cannot be told from noise that crosses the spread."
-            return Answer("lateral", "undecided", told)
+            return Answer(LATERAL, "undecided", told)
         count = int(harm.rejected(harm.p_values(tested, own), harm.RATE).sum())
         told = f"In {count} of {int(np.isfinite(tested).sum())} windows of neighbouring traces."
-        return Answer("lateral", "signal" if count else "none", told)
+        return Answer(LATERAL, "signal" if count else "none", told)
 
     def _breaks(self) -> Answer:
         shifts = np.sort(self.shifts[np.isfinite(self.shifts)])
         if not shifts.size:
-            return Answer("breaks", "untested", "No first break was found.")
+            return Answer(BREAKS, "untested", "No first break was found.")
         middle = float(np.median(shifts))
         told = f"Median shift of {shifts.size} first breaks: {self._time(middle, '+')}"
         if shifts.size < FEWEST:
-            return Answer("breaks", "undecided", f"{told}.")
+            return Answer(BREAKS, "undecided", f"{told}.")
         from scipy.special import bdtr  # the interval of the median by order statistics, whatever the distribution
 
         chances = bdtr(np.arange(shifts.size), shifts.size, 0.5)
@@ -346,8 +321,8 @@ class TrustReport:
         low, high = float(shifts[rank]), float(shifts[-1 - rank])
         told += f", between {self._time(low, '+')} and {self._time(high, '+')}."
         if low > 0 or high < 0:
-            return Answer("breaks", "signal" if abs(middle) >= 1 else "none", told)
-        return Answer("breaks", "none" if low > -1 and high < 1 else "undecided", told)
+            return Answer(BREAKS, "signal" if abs(middle) >= 1 else "none", told)
+        return Answer(BREAKS, "none" if low > -1 and high < 1 else "undecided", told)
 
 
 def coherence(rows: Floats) -> Floats:
@@ -355,10 +330,10 @@ def coherence(rows: Floats) -> Floats:
 
     NaN where a window has gaps or is constant.
     """
-    count = rows.shape[1] // LATERAL
+    count = rows.shape[1] // WINDOW
 
     def windows(values: Floats, shift: int) -> Floats:
-        cut = np.roll(values, shift, axis=1)[:, : count * LATERAL].reshape(len(values), count, LATERAL)
+        cut = np.roll(values, shift, axis=1)[:, : count * WINDOW].reshape(len(values), count, WINDOW)
         cut = cut - cut.mean(axis=2, keepdims=True)
         norm = np.sqrt(np.einsum("ijk,ijk->ij", cut, cut))[..., None]
         return np.asarray(np.divide(cut, norm, out=np.full_like(cut, np.nan), where=norm > 0))
@@ -396,19 +371,15 @@ def break_shifts(noisy: Floats, denoised: Floats, noise: Floats) -> Floats:
     return shifts
 
 
-def options_of(options: Options) -> dict[str, Any]:
-    """Return the options of `Recording.denoise`, and of the command."""
-    given = {each.name: getattr(options, each.name) for each in fields(Options) if each.init}
-    section = given.pop("ndim") == 2
-    return given | {"rule": options.rule.option, "transform": options.transform.word, "two_dimensional": section}
-
-
 def call_in_python(source: str, options: Options, recipe: dict[str, Any], declared: bool, used: bool) -> str:
     """Return a line of Python that denoises a file, with its `Recording.recipe`, with these options.
 
     ``declared`` and ``used`` are whether headers declare the noise, and whether that was used.
     """
-    given = to_give(options_of(options) | ({"sigma": None} if used else {}), **recipe)
+    given = {each.name: getattr(options, each.name) for each in fields(Options) if each.init}
+    given |= {"rule": options.rule.option, "transform": options.transform.word}
+    given["two_dimensional"] = given.pop("ndim") == 2
+    given = to_give(given | ({"sigma": None} if used else {}), **recipe)
     return f"wavefilt.read({source!r}).denoise({to_call(given, declared)})"
 
 
@@ -424,7 +395,6 @@ def report(
     name: str = "",
     call: str = "",
     samples: int = 1 << 23,
-    seed: int = 0,
 ) -> TrustReport:
     """Test whether denoising did harm, and whether there is signal in the residual.
 
@@ -454,8 +424,6 @@ def report(
     samples : int
         Most samples that are tested. Of larger arrays, evenly spread groups of 32 neighbouring traces are tested, and
         of traces longer than that, the beginning.
-    seed : int
-        Seed of the simulated noise.
 
     Returns
     -------
@@ -481,15 +449,12 @@ def report(
     traces, part, notes = _sample(len(rows[0]), rows[0].shape[1], samples)
     x, y = (np.asarray(own[traces, part], np.float64) for own in rows)
     x, y = (np.where(np.isfinite(own), own, np.nan) for own in (x, y))
-    if isinstance(sigma, tuple):
-        usable = window is not None and window[1] <= x.shape[1] and window[1] - window[0] >= SHORTEST
-        sigma = ("window", window[0], window[1]) if window is not None and usable else "level"
 
     def again(rows: Floats, _: Array) -> Floats:
         assert denoise is not None
         return np.asarray(denoise(rows), np.float64)
 
-    effects = harm.find(x, y, None if denoise is None else again, sigma, seed)
+    effects = harm.find(x, y, None if denoise is None else again, sigma)
     unit = effects[0].unit
     shifts = break_shifts(x / unit, y / unit, effects[0].model.variance)
     checksum = hashlib.sha256(np.ascontiguousarray(np.ma.getdata(given[0])).tobytes()).hexdigest()

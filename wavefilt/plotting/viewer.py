@@ -230,7 +230,8 @@ class Viewer(pn.viewable.Viewer):  # type: ignore[misc]  # Panel has no types
             self.verdict.object = f"not tested: {html.escape(self.words(error) or 'not enough memory')}"
             return
         rows = "".join(
-            f"<li>{html.escape(answer.question)} {badge(answer.verdict, answer.word)} {html.escape(answer.found)}</li>"
+            f"<li>{html.escape(answer.question.text)} {badge(answer.verdict, answer.word)} "
+            f"{html.escape(answer.found)}</li>"
             for answer in report.answers
         )
         summary = report.summary().removeprefix("trust: ").removeprefix(report.answers[0].word).lstrip(";: ")
