@@ -16,7 +16,6 @@ from wavefilt.benchmarks.common.tables import Row
 from wavefilt.benchmarks.quality import methods, records
 from wavefilt.benchmarks.quality.methods import Method, Parameters
 from wavefilt.benchmarks.quality.records import Case, Record, Samples
-from wavefilt.quality import leakage_test
 
 WINDOW = 64
 """Samples of a window in which harm is looked for."""
@@ -115,12 +114,11 @@ def verdicts(case: Case) -> Iterator[Row]:
     for method in rng.choice(np.array(methods.JUDGED, object), DENOISINGS, replace=False):
         y = method.run(record)
         harm = harmful(*growth(record, y))
-        leaks = bool(leakage_test(y, record.x - y).flagged.any())
         for sigma in ("level", record.declared) if record.declared else ("level",):
             verdict = trust.report(record.x, y, partial(_of_rows, method, record), sigma=sigma).verdict
             said = {"harmful": True, "undecided": None, "untested": None}.get(verdict, False)
             row = {**record.about, "method": method.name, "declared": sigma != "level", "verdict": verdict}
-            yield {**row, "gain_db": gain(record.clean, record.x, y), **judged(harm, said), "leakage_test": leaks}
+            yield {**row, "gain_db": gain(record.clean, record.x, y), **judged(harm, said)}
 
 
 def judged(harm: bool | None, said: bool | None) -> Row:

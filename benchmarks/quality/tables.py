@@ -120,7 +120,7 @@ def trust(result: Row) -> dict[str, Sheet]:
         "of these|missed": "{missed}",
     }
     columns |= {"harmless": "{harmless}", "of these|called harmful": "{alarms}", "in between": "{between}"}
-    columns |= {"undecided": "{undecided} of {count}", "leakage_test|flags": "{leakage_test}"}
+    columns |= {"undecided": "{undecided} of {count}"}
     return {"": Table("Verdicts of the trust report on results whose harm is known", columns)(result)}
 
 

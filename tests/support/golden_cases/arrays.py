@@ -164,7 +164,7 @@ def quality() -> Cases:
     shape = 3, 200
     clean = {"real": traces(shape), "one": traces(200), "complex": traces(shape, "c16"), "flat": np.ones(shape)}
     other = {"noisy": traces(shape, seed=8), "f4": traces(shape, "f4", 9), "flat": np.ones(shape), "short": np.ones(9)}
-    for name in ("snr", "rmse", "leakage"):
+    for name in ("snr", "rmse"):
         call = getattr(quality, name)
         yield from ((f"{name}/{a}/{b}", partial(call, clean[a], other[b])) for a in clean for b in other)
     late = {f"{s}-{d}": np.roll(traces((2, 200), d), s, -1) for s in (0, 3, -40) for d in ("f8", "c8")}

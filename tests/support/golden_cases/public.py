@@ -50,7 +50,7 @@ def auto() -> Cases:
 
 TYPES = "Mode Rule Shrink Estimator Sigma Window Scope Transform Hiding"
 PUBLIC = {
-    "quality": "arrival_shift leakage rmse snr",
+    "quality": "arrival_shift rmse snr",
     "obspy": "denoise filter_samples",
     "dask": "denoise",
     "xarray": "DataArrayAccessor DatasetAccessor",
