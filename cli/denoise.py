@@ -48,9 +48,6 @@ def denoise(inputs: tuple[str, ...], **parsed: Any) -> None:
 
     with usage_errors():
         request = Request.of(parsed)
-        if request.scheduler:
-            streaming.denoise_volume(inputs, request, request.scheduler)
-            return
         backend(request)
     if request.max_memory:
         streaming.check(inputs, request)

@@ -303,8 +303,6 @@ TABLE = [
     Option("--max-memory", group=COMPUTING, type=Text(in_bytes), metavar="SIZE",
            help=f"Memory limit, such as 1GiB, for files of any size ({STREAMED}). "
            "[default: half of the free memory, for files that do not fit]"),
-    Option("--scheduler", group=COMPUTING, type=Text(names=["local"]), metavar="ADDRESS|local[:N]",
-           help="Zarr: a Dask scheduler, or N processes on this machine."),
     Option("--fast-math", group=COMPUTING, is_flag=True,
            help="cuda: let the compiler reorder and approximate arithmetic."),
     Option("--no-padding", group=COMPUTING, is_flag=True,

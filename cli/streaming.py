@@ -1,11 +1,9 @@
-"""`wavefilt denoise --max-memory` and files that do not fit in memory; `--scheduler` for Zarr volumes by Dask."""
+"""`wavefilt denoise --max-memory` and files that do not fit in memory."""
 
 from __future__ import annotations
 
 import os
-import sys
-import time
-from contextlib import closing, redirect_stdout, suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from math import inf, prod
 from pathlib import Path
@@ -13,18 +11,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from wavefilt.io.files import NotStreamed, open_source, resolve, split
+from wavefilt.io.files import NotStreamed, open_source, split
 from wavefilt.memory import spelled
 
-from . import Failure, message, read_errors, run_errors, tell
+from . import Failure, message, read_errors, run_errors
 from .denoise import Facts
-from .files import plan
-from .options import FLAGS, OPTION_NAMES, Request
-from .progress import bar, shown
+from .options import FLAGS, Request
+from .progress import bar
 
 if TYPE_CHECKING:
-    from distributed import Future
-
     from wavefilt.backends import Backend
     from wavefilt.io.sources import Source
 
@@ -35,19 +30,6 @@ MEASURED = (
     *("residual_energy", "backend", "seconds", "passes"),
 )
 """Fields of a report that are facts as well."""
-FOR_VOLUMES = {
-    *OPTION_NAMES,
-    "preset",
-    "output",
-    "scheduler",
-    "backend",
-    "axis",
-    "component",
-    "overwrite",
-    "quiet",
-    "inputs",
-}
-"""Options that go with --scheduler."""
 SMALL = 4 << 20
 """Bytes of a file that fits in any memory."""
 MEMINFO, CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
@@ -151,48 +133,3 @@ def denoise(source: str, target: str, request: Request, backend: str | Backend, 
         "notes": [*opened.notes, *automatic, *([] if report.level else [unchanged(options, report.shape[1])])],
         "versions": versions(),
     }
-
-
-def denoise_volume(inputs: tuple[str, ...], request: Request, scheduler: str) -> None:
-    """Denoise one Zarr array into another with the workers of a Dask scheduler."""
-    context = click.get_current_context()
-    for name in context.params:
-        given = context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
-        if given and name not in FOR_VOLUMES:
-            raise click.UsageError(f"{FLAGS[name]} does not go with --scheduler; leave one out")
-    jobs = plan(inputs, request)
-    if len(jobs) != 1:
-        raise click.UsageError("--scheduler takes one zarr volume")
-    ((source, target),) = jobs
-    import logging
-
-    logging.disable(logging.ERROR)  # Dask logs at length the errors that are reported here
-    context.call_on_close(lambda: logging.disable(logging.NOTSET))
-    start = time.perf_counter()
-    with run_errors(source):
-        import wavefilt.dask
-        from wavefilt.dask import cluster, zarr_volumes
-        from wavefilt.io.zarr import opened
-        from wavefilt.options import completed
-
-        with read_errors(source):
-            file, layout = resolve(source, request.layout)
-            _, volume = opened(file, layout.component)
-        axis = -1 if layout.axis is None else layout.axis
-        chosen = completed(request.given, request.preset, seismic=False)
-        options = {name: chosen[name] for name in OPTION_NAMES if name in chosen}
-        array = wavefilt.dask.denoise(zarr_volumes.lazily(volume, axis), axis=axis, backend=request.backend, **options)
-        workers, watch = cluster.connected(scheduler), _watch if shown(request.quiet) else None
-        zarr_volumes.save(array, target, volume, request.overwrite, workers, watch)
-    if not request.quiet:
-        size = " x ".join(map(str, volume.shape))
-        tell(f"{source} -> {target}  {size}  {time.perf_counter() - start:.2g} s")
-
-
-def _watch(future: Future[None]) -> None:
-    """Show the share of finished tasks until all are finished."""
-    from distributed import progress
-
-    with redirect_stdout(sys.stderr):
-        progress(future, notebook=False)
-        print("\r" + 79 * " ", end="\r", flush=True)

@@ -10,7 +10,7 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from tests.support.checkout import needs, run, run_cli
+from tests.support.checkout import run, run_cli
 
 UNIX = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are those of Unix")
 FULL = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the device that is always full is one of Linux")
@@ -106,15 +106,3 @@ def test_a_batch_has_one_bar():
     text = on_terminal("-m", "wavefilt", "denoise", "??.npy", "--out-dir", "out")
     assert text.index("| 0/30 [") < text.index("of each file")
     assert len(os.listdir("out")) == 30
-
-
-@UNIX
-@needs("distributed")
-@needs("zarr")
-def test_a_cluster_has_a_bar():
-    import zarr
-
-    zarr.create_array("v.zarr", shape=(4, 4096), chunks=(2, 4096), dtype="f4")[:] = 1
-    text = on_terminal("-m", "wavefilt", "denoise", "v.zarr", "--scheduler", "local:1")
-    assert "| 100% Completed | " in text
-    assert "v.zarr -> v.denoised.zarr  4 x 4096" in text.rpartition("\r\n")[0].rpartition("\r")[2]

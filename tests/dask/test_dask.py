@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import time
 
@@ -12,7 +11,6 @@ import numpy as np
 import pytest
 
 import wavefilt
-from tests.support.checkout import run
 from tests.support.signals import partly_dead
 
 pytest.importorskip("dask")
@@ -22,7 +20,6 @@ zarr = pytest.importorskip("zarr")
 
 import wavefilt.dask  # noqa: E402
 from wavefilt.backends import interface  # noqa: E402
-from wavefilt.dask.cluster import connected  # noqa: E402
 
 WHOLE, CUT, UNEVEN = (2, 3, -1), (4, 5, 1000), ((6,), (2, 3), (100, 1, 900, 1500))
 
@@ -43,13 +40,6 @@ def _both(x, chunks, *arguments, **options):
     found = lazy.compute(scheduler="threads")
     assert (found.shape, found.dtype) == (whole.shape, whole.dtype)
     return found, whole
-
-
-def _volume(path, x, chunks):
-    volume = zarr.open_array(str(path), mode="w", shape=x.shape, chunks=chunks, dtype=x.dtype)
-    volume[:] = x
-    volume.attrs["line"] = 7
-    return volume
 
 
 @pytest.fixture(scope="module")
@@ -209,7 +199,7 @@ def test_arrays_that_are_refused():
             wavefilt.dask.denoise(bad)
 
 
-# ---- processes and the command
+# ---- processes
 
 
 def test_processes_and_a_worker_killed_in_the_middle(client):
@@ -228,68 +218,3 @@ def test_processes_and_a_worker_killed_in_the_middle(client):
     os.kill(next(iter(before.values())), signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
     assert np.array_equal(future.result(timeout=60), wavefilt.denoise(x, "db4", **options))
     assert set(client.run(os.getpid).values()) != set(before.values())
-
-
-def test_the_command_on_a_scheduler(client, tmp_path, capsys, monkeypatch):
-    """Workers in another folder read the file that a relative name means here."""
-    x = _samples((6, 4001))
-    volume = _volume(tmp_path / "volume.zarr", x, (2, 1000))
-    monkeypatch.chdir(tmp_path)
-    arguments = ["denoise", "volume.zarr", "-o", "out.zarr", "--scheduler", client.scheduler.address]
-    for scope in ("trace", "record"):
-        code, _, err = run(capsys, *arguments, "--scope", scope, "--overwrite")
-        assert code == 0, err
-        out = zarr.open_array("out.zarr", mode="r")
-        assert (out.chunks, dict(out.attrs), out.dtype) == (volume.chunks, {"line": 7}, volume.dtype)
-        np.testing.assert_allclose(out[:], wavefilt.denoise(x, scope=scope), atol=1e-5)
-    assert run(capsys, *arguments)[0] == 2
-    assert run(capsys, *arguments, "--overwrite", "--max-memory", "1GiB")[0] == 2
-    assert sorted(os.listdir(tmp_path)) == ["out.zarr", "volume.zarr"]
-
-
-@pytest.mark.parametrize(
-    ("change", "options", "code", "word"),
-    [
-        (None, ["--scheduler", "local:0"], 1, "local:0"),
-        (None, ["--scheduler", "local:x"], 1, "local:x"),
-        ("chunk", ["--scheduler", "local:1"], 1, "damaged"),
-        ("dataset", ["--scheduler", "local:1"], 3, "no array"),
-        ("folder", ["--scheduler", "local:1"], 3, "nothing.zarr"),
-    ],
-)
-def test_wrong_schedulers_and_damaged_volumes(tmp_path, capfd, change, options, code, word):
-    _volume(tmp_path / "v.zarr", _samples((4, 2000)), (1, 1000))
-    if change == "chunk":
-        os.truncate(tmp_path / "v.zarr" / "c" / "3" / "1", 30)
-    source = {"dataset": "v.zarr::x", "folder": "nothing.zarr"}.get(change, "v.zarr")
-    found, _, err = run(capfd, "denoise", tmp_path / source, *options)
-    assert (found, word in err) == (code, True), err
-    assert len(err.splitlines()) == 1
-    assert os.listdir(tmp_path) == ["v.zarr"]
-
-
-def test_a_scheduler_that_is_missing_or_has_no_workers():
-    with pytest.raises(ConnectionError), connected("tcp://127.0.0.1:9", timeout=0.3):
-        pass
-    with (
-        distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as empty,
-        pytest.raises(ConnectionError, match="no workers"),
-        connected(empty.scheduler_address, timeout=0.3),
-    ):
-        pass
-
-
-@pytest.mark.skipif(os.name == "nt", reason="signals to a group of processes")
-def test_an_interrupt_leaves_nothing(tmp_path):
-    _volume(tmp_path / "v.zarr", np.zeros((400, 20_000), "f4") + _samples((1, 20_000)), (8, 20_000))
-    command = [sys.executable, "-m", "wavefilt", "denoise", "v.zarr", "-o", "o.zarr", "--spins", "64"]
-    command += ["--backend", "pywavelets", "--scheduler", "local:2"]
-    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    while process.poll() is None and len(os.listdir(tmp_path)) < 2:
-        time.sleep(0.01)
-    time.sleep(0.5)
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of them
-    error = process.communicate(timeout=60)[1]
-    assert process.returncode == 130, error
-    assert os.listdir(tmp_path) == ["v.zarr"]
-    assert error.strip() == "Interrupted."

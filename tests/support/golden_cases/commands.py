@@ -102,7 +102,7 @@ def commands() -> Cases:
 
     lines = split("""
         wavelets | wavelets db | wavelets sym --json | wavelets dv | --version | backends --json | info | | deniose
-        | denoise x.npy --plot p.png -q | denoise x.npy --scheduler here
+        | denoise x.npy --plot p.png -q
         | denoise x.npy --max-memory 1GiB --plot p.png""")
     yield from ((f"line/{line}", partial(command, line, prepare=survey)) for line in lines)
     data = (SAMPLES / "seismic.dat").read_bytes()
