@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from . import Failure, message
+from . import Failure, run_errors
 from .options import as_json
 from .progress import bar
 
@@ -48,12 +48,8 @@ def backends(as_json: bool) -> None:
     default="numba",
     help="Backend of the kernels; all: every backend that can run here.",
 )
-@click.option(
-    "--dtype", "dtypes", type=click.Choice(DTYPES), multiple=True, help="Type of samples; repeatable. [default: both]"
-)
 @click.option("--all", "everything", is_flag=True, help="All transforms and rules, not only the defaults of denoise.")
-@as_json
-def warm_up(backend: str, dtypes: tuple[str, ...], everything: bool, as_json: bool) -> None:
+def warm_up(backend: str, everything: bool) -> None:
     """Compile the kernels now, so that no later run has to: on a new machine, or in a container image.
 
     They are stored in a cache on disk: next to the package if that folder can be written to, otherwise in the cache
@@ -61,51 +57,36 @@ def warm_up(backend: str, dtypes: tuple[str, ...], everything: bool, as_json: bo
     one compiles its own. For a GPU, the kernels of the wavelet db8 are compiled.
     """
     from wavefilt import backends
-    from wavefilt.errors import BackendUnavailable
 
-    results = {}
-    for name in COMPILED if backend == "all" else (backend,):
-        try:
-            backends.get(name)
-        except BackendUnavailable as error:
-            if backend == "all":
-                continue
-            raise Failure(message(error), 5) from error
-        start = time.perf_counter()
-        steps, before = (_for_cpu if name == "numba" else _for_gpu)(dtypes or DTYPES, everything)
-        results[name] = {"steps": steps, "compiled_before": before, "seconds": time.perf_counter() - start}
-    if not results:
+    state = backends.available()
+    usable = [name for name in COMPILED if not isinstance(state[name], Exception)]
+    if backend == "all" and not usable:
         raise Failure("no backend that compiles kernels can run here; see wavefilt backends", 5)
-    if as_json:
-        click.echo(json.dumps(results))
-        return
-    for name, facts in results.items():
-        ready = (
-            f"{facts['compiled_before']} of them compiled before" if facts["compiled_before"] else "all compiled now"
-        )
-        click.echo(f"{name}: {facts['steps']} steps, {ready}; {facts['seconds']:.1f} s")
+    for name in usable if backend == "all" else [backend]:
+        start = time.perf_counter()
+        with run_errors("warm-up"):
+            backends.get(name)
+            done = _for_cpu(everything) if name == "numba" else _for_gpu(everything)
+        click.echo(f"{name}: {done}, {time.perf_counter() - start:.1f} s")
 
 
-def _for_cpu(dtypes: tuple[str, ...], everything: bool) -> tuple[int, int]:
-    """Compile kernels in several processes; return their number, and how many had been compiled before."""
+def _for_cpu(everything: bool) -> str:
+    """Compile kernels in several processes; return how many were compiled now and before."""
     import numpy as np
 
     from wavefilt.backends.numba_cpu import entries, native
 
     kernels = entries.ALL if everything else (*entries.TRANSFORMS["dwt"], *entries.LONG)
-    tasks = [(kernel, np.dtype(dtype)) for kernel, dtype in product(dict.fromkeys(kernels), dtypes)]
+    tasks = [(kernel, np.dtype(dtype)) for kernel, dtype in product(dict.fromkeys(kernels), DTYPES)]
     missing = [task for task in tasks if not native.cached(task)]
     with bar("numba", total=len(missing)) as drawn:
         native.compiled(missing, lambda done: drawn.update(done - drawn.n) and None)
-    return len(tasks), len(tasks) - len(missing)
+    return f"{len(missing)} kernels compiled, {len(tasks) - len(missing)} compiled before"
 
 
-def _for_gpu(dtypes: tuple[str, ...], everything: bool) -> tuple[int, int]:
-    """Compile kernels for arrays of all sizes that matter; return the number of arrays, and 0."""
+def _for_gpu(everything: bool) -> str:
+    """Compile kernels for arrays of all sizes that matter."""
     from wavefilt.backends.cuda import warming
 
-    methods = ON_A_GPU if everything else ON_A_GPU[:1]
-    count = sum(len(dtypes) * len(warming.SHAPES[options.get("ndim", 1)]) for options in methods)
-    with bar("cuda", total=count) as drawn:
-        warming.warm_up(methods, dtypes, advance=lambda: drawn.update() and None)
-    return count, 0
+    warming.warm_up(ON_A_GPU if everything else ON_A_GPU[:1], DTYPES)
+    return "kernels compiled"
