@@ -151,7 +151,7 @@ REFUSED = {
     "carriage returns": ("1 2\r3 4\r", "carriage returns"),
     "decimal comma and point": ("1,5;2,5\n1.5;2\n", "line 2: '1.5'"),
     "ambiguous": ("1,5\n2,7\n", "delimiter"),
-    "travel times": ("24 # shot/geophone points\n#x y\n0 0\n1 0\n", "no waveforms"),
+    "travel times": (POLES, "line 1"),
     "lost sample": ("".join(f"{k} 1\n" for k in range(50) if k != 3), "uniformly"),
 }
 
