@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from math import prod
@@ -21,7 +21,8 @@ from numpy.typing import ArrayLike
 
 from wavefilt import backends
 from wavefilt.arrays import Array, dtype_name, refuse_kinds
-from wavefilt.transforms import MODWT, Analysis, Pyramid, find
+from wavefilt.backends.interface import Backend
+from wavefilt.transforms import Analysis, Pyramid, find
 from wavefilt.vocabulary import MODES, Mode, check
 from wavefilt.wavelets.boundary import EXTENSIONS, check_single, modwt_length
 from wavefilt.wavelets.filters import (
@@ -36,8 +37,8 @@ from wavefilt.wavelets.filters import (
 Wavelets: TypeAlias = "WaveletLike | tuple[WaveletLike, WaveletLike]"
 Modes: TypeAlias = "Mode | tuple[Mode, Mode]"
 Axes: TypeAlias = tuple[int, ...]
-Details: TypeAlias = "tuple[Array, ...] | None"
-"""The bands of a level: (cD,) for one axis, (cH, cV, cD) for two; None for zeros."""
+Sizes: TypeAlias = list[tuple[int, ...]]
+"""Lengths of the transformed axes: of the approximation, then of the bands of each level, the coarsest first."""
 
 
 def wavedec(
@@ -80,9 +81,7 @@ def wavedec(
     BackendUnavailable
         If the requested backend cannot run here.
     """
-    modes, filters = (mode_name(mode),), (as_wavelet(wavelet),)
-    array = as_floating(data)
-    return _wavedec(array, filters, modes, level, (as_axis(array, axis),), backend)
+    return _decomposed(data, analysis_of("dwt", 1, wavelet, mode), level, (axis,), backend)
 
 
 def wavedec2(
@@ -94,53 +93,24 @@ def wavedec2(
     *,
     backend: str = "auto",
 ) -> list[Any]:
-    """Compute the multilevel discrete wavelet transform of two axes.
+    """Compute the multilevel discrete wavelet transform of two axes; errors and other parameters are as for `wavedec`.
 
     Parameters
     ----------
-    data : array_like of at least two dimensions
-        Dtypes as for `wavefilt.wavedec`. All other axes are a batch.
     wavelet, mode
-        As for `wavefilt.wavedec`, or a pair with one for each axis.
+        As for `wavedec`, or a pair with one for each axis.
     level : int, optional
-        Number of levels, at least 0; by default `pywt.dwtn_max_level` of the two axes. All coefficients of deeper
-        levels depend on the boundary.
+        Number of levels, at least 0; by default `pywt.dwtn_max_level` of the two axes.
     axes : pair of int
-        Two different axes.
+        Two different axes; all others are a batch.
 
     Returns
     -------
     list
         ``[cA_n, (cH_n, cV_n, cD_n), ..., (cH_1, cV_1, cD_1)]``, of the shape of ``data`` except along the two axes.
         cH is high-pass along ``axes[0]``, cV along ``axes[1]``, cD along both.
-
-    Raises
-    ------
-    ValueError, TypeError, BackendUnavailable
-        As `wavefilt.wavedec`, and for axes that are not two different ones.
     """
-    filters, modes = _wavelet_pair(wavelet), _mode_pair(mode)
-    array = as_floating(data)
-    return _by_level(_wavedec(array, filters, modes, level, as_axes(array, axes), backend))
-
-
-def _wavedec(
-    array: Array,
-    filters: tuple[pywt.Wavelet, ...],
-    modes: tuple[Mode, ...],
-    level: int | None,
-    axes: Axes,
-    backend: str,
-) -> list[Array]:
-    """Return the approximation and the bands of each level, the coarsest first."""
-    shape = transformed_shape(array, axes)
-    if level is None:
-        level = _default_level(shape, filters)
-    elif operator.index(level) < 0:
-        raise ValueError(f"level={level} must be at least 0")
-    for n, own, mode in zip(shape, filters, modes, strict=True):
-        check_reflection([n, *detail_lengths(n, own.dec_len, mode, level)], mode)
-    return _decomposed(array, axes, Analysis(find("dwt", len(axes)), filters, modes, level), backend)
+    return _by_level(_decomposed(data, analysis_of("dwt", 2, wavelet, mode), level, axes, backend))
 
 
 def waverec(
@@ -169,10 +139,7 @@ def waverec(
     ValueError
         For an empty list, coefficients with inconsistent shapes, and as `wavedec`.
     """
-    modes, filters = (mode_name(mode),), (as_wavelet(wavelet),)
-    if not isinstance(coeffs, Sequence) or len(coeffs) == 0:
-        raise ValueError("coeffs must be a list [cA_n, cD_n, ..., cD_1] of at least one array")
-    return _waverec(coeffs[0], _single_bands(coeffs), filters, modes, (axis,), backend)
+    return _recomposed(coeffs, analysis_of("dwt", 1, wavelet, mode), (axis,), backend)
 
 
 def waverec2(
@@ -190,62 +157,9 @@ def waverec2(
     coeffs : sequence
         ``[cA_n, (cH_n, cV_n, cD_n), ..., (cH_1, cV_1, cD_1)]``; None for a band, or for all three, counts as zeros.
     wavelet, mode, axes, backend
-        As in `wavedec2`.
-
-    Returns
-    -------
-    ndarray of the coefficients' common floating dtype.
-
-    Raises
-    ------
-    ValueError
-        For an empty list, coefficients with inconsistent shapes, and as `wavedec2`.
+        As in `wavedec2`. Errors are as for `waverec`.
     """
-    filters, modes = _wavelet_pair(wavelet), _mode_pair(mode)
-    if not isinstance(coeffs, (list, tuple)) or len(coeffs) == 0:
-        raise ValueError("coeffs must be a list [cA_n, (cH_n, cV_n, cD_n), ..., (cH_1, cV_1, cD_1)]")
-    levels = [_triple(bands, i) for i, bands in enumerate(coeffs[1:], 1)]
-    return _waverec(coeffs[0], levels, filters, modes, axes, backend)
-
-
-def _waverec(
-    approximation: ArrayLike | None,
-    levels: Sequence[Details],
-    filters: tuple[pywt.Wavelet, ...],
-    modes: tuple[Mode, ...],
-    axes: Axes,
-    backend: str,
-) -> Array:
-    if approximation is None:
-        if not levels or levels[0] is None:
-            raise ValueError("of the two coarsest coefficients at least one must be an array")
-        approximation = np.zeros_like(levels[0][0])
-    if not levels:
-        return np.asarray(approximation)
-    dtype = np.result_type(as_floating(approximation), *_dtypes(levels))
-    smooth = np.asarray(approximation, dtype)
-    places = _transformed_axes(smooth, axes, modes)
-    blocks, batch = to_blocks(smooth, places)
-    shape, coefficients = blocks.shape[1:], list[Array]()
-    for i, bands in enumerate(levels, 1):
-        size = shape if bands is None else _sizes(bands[0], places, smooth.ndim)
-        # an odd length makes the approximation one sample longer than the details of its level
-        if size is None or any(n - m not in (0, 1) for n, m in zip(shape, size, strict=True)):
-            raise ValueError(f"coeffs[{i}] of shape {bands and bands[0].shape} does not fit the coarser coefficients")
-        if i == 1:
-            coefficients.append(np.ascontiguousarray(blocks[(slice(None), *map(slice, size))]))
-        for band in bands or ():
-            own, own_batch = to_blocks(np.asarray(band, dtype), places)
-            if own_batch != batch:
-                raise ValueError(f"coeffs[{i}] of shape {band.shape} does not fit the coarser coefficients")
-            coefficients.append(own)
-        if bands is None:
-            coefficients += [np.zeros((len(blocks), *size), dtype)] * (2 ** len(modes) - 1)
-        shape = tuple(synthesis_length(n, own.dec_len, m) for n, own, m in zip(size, filters, modes, strict=True))
-        if min(shape) < 1:
-            raise ValueError(f"coeffs[{i}] is too short for {filters[0].name} ({filters[0].dec_len} taps)")
-    analysis = Analysis(find("dwt", len(places)), filters, modes, len(levels))
-    return _reconstructed(coefficients, analysis, shape, batch, places, backend)
+    return _recomposed(coeffs, analysis_of("dwt", 2, wavelet, mode), axes, backend)
 
 
 def dwt(
@@ -329,8 +243,7 @@ def modwt(
         For an unknown wavelet, mode or backend, a level out of range, no samples, an axis out of range, or a
         reflection of a single sample.
     """
-    modes, filters, array = (mode_name(mode),), (as_wavelet(wavelet),), as_floating(data)
-    return _modwt(array, filters, modes, level, (as_axis(array, axis),), backend)
+    return _decomposed(data, analysis_of("modwt", 1, wavelet, mode), level, (axis,), backend)
 
 
 def modwt2(
@@ -344,18 +257,16 @@ def modwt2(
 ) -> list[Any]:
     """Compute the maximal overlap discrete wavelet transform of two axes, for any lengths.
 
-    Each level filters both axes as `modwt`.
+    Each level filters both axes as `modwt`; errors and other parameters are as for `modwt`.
 
     Parameters
     ----------
-    data : array_like of at least two dimensions
-        Dtypes as for `wavefilt.wavedec`. All other axes are a batch.
     wavelet, mode
-        As for `wavefilt.modwt`, or a pair with one for each axis.
+        As for `modwt`, or a pair with one for each axis.
     level : int, optional
         Number of levels, from 0 to log2 of the shorter axis; by default `pywt.dwtn_max_level` of the two axes.
     axes : pair of int
-        Two different axes.
+        Two different axes; all others are a batch.
 
     Returns
     -------
@@ -365,33 +276,8 @@ def modwt2(
         ``pywt.swt2(norm=True, trim_approx=True)`` for the lengths that it supports, and for orthogonal wavelets the sum
         of squares is preserved. In the other modes level j has (2^j - 1)(taps - 1) more along either axis, the boundary
         coefficients that `imodwt2` needs: sample t is at t + (2^j - 1) taps/2.
-
-    Raises
-    ------
-    ValueError, TypeError, BackendUnavailable
-        As `wavefilt.modwt`, and for axes that are not two different ones.
     """
-    filters, modes, array = _wavelet_pair(wavelet), _mode_pair(mode), as_floating(data)
-    return _by_level(_modwt(array, filters, modes, level, as_axes(array, axes), backend))
-
-
-def _modwt(
-    array: Array,
-    filters: tuple[pywt.Wavelet, ...],
-    modes: tuple[Mode, ...],
-    level: int | None,
-    axes: Axes,
-    backend: str,
-) -> list[Array]:
-    shape = transformed_shape(array, axes)
-    if level is None:
-        level = _default_level(shape, filters)
-    level, most = operator.index(level), min(shape).bit_length() - 1
-    if not 0 <= level <= most:
-        raise ValueError(f"level={level} must be at least 0 and at most log2 of {min(shape)} samples, {most}")
-    for n, mode in zip(shape, modes, strict=True):
-        check_single(n, mode)
-    return _decomposed(array, axes, Analysis(find("modwt", len(axes)), filters, modes, level), backend)
+    return _by_level(_decomposed(data, analysis_of("modwt", 2, wavelet, mode), level, axes, backend))
 
 
 def imodwt(
@@ -402,7 +288,7 @@ def imodwt(
     *,
     backend: str = "auto",
 ) -> Array:
-    """Compute the inverse of `modwt`.
+    """Compute the inverse of `modwt`, in the coefficients' common floating dtype.
 
     Parameters
     ----------
@@ -411,17 +297,12 @@ def imodwt(
     wavelet, mode, axis, backend
         As in `modwt`.
 
-    Returns
-    -------
-    ndarray of the coefficients' common floating dtype.
-
     Raises
     ------
     ValueError
         For an empty list, coefficients with inconsistent shapes, and as `modwt`.
     """
-    coeffs, filters, modes = list(coeffs), (as_reconstructing(wavelet),), (mode_name(mode),)
-    return _imodwt(coeffs[:1], _single_bands(coeffs), filters, modes, (axis,), backend)
+    return _recomposed(coeffs, analysis_of("modwt", 1, as_reconstructing(wavelet), mode), (axis,), backend)
 
 
 def imodwt2(
@@ -439,68 +320,9 @@ def imodwt2(
     coeffs : sequence
         ``[A_n, (H_n, V_n, D_n), ..., (H_1, V_1, D_1)]``; None for a band, or for all three, counts as zeros.
     wavelet, mode, axes, backend
-        As in `modwt2`.
-
-    Returns
-    -------
-    ndarray of the coefficients' common floating dtype.
-
-    Raises
-    ------
-    ValueError
-        For an empty list, coefficients with inconsistent shapes, and as `modwt2`.
+        As in `modwt2`. Errors are as for `imodwt`.
     """
-    filters, modes = _wavelet_pair(wavelet), _mode_pair(mode)
-    if not isinstance(coeffs, (list, tuple)):
-        raise ValueError("coeffs must be a list [A_n, (H_n, V_n, D_n), ..., (H_1, V_1, D_1)]")
-    levels = [_triple(bands, i) for i, bands in enumerate(coeffs[1:], 1)]
-    return _imodwt(list(coeffs[:1]), levels, filters, modes, axes, backend)
-
-
-def _imodwt(
-    approximation: list[Any],
-    levels: Sequence[Details],
-    filters: tuple[pywt.Wavelet, ...],
-    modes: tuple[Mode, ...],
-    axes: Axes,
-    backend: str,
-) -> Array:
-    """Reconstruct from an approximation (a list of one array or None) and the bands of each level."""
-    smooth = None if not approximation or approximation[0] is None else (as_floating(approximation[0]),)
-    every = [smooth, *levels]
-    known = [as_floating(band) for bands in every for band in bands or ()]
-    if not known:
-        raise ValueError("coeffs must be a list [V_J, W_J, ..., W_1] with at least one array")
-    dtype, depth = np.result_type(*known), len(levels)
-    places = _transformed_axes(known[0], axes, modes)
-    first = next(i for i, bands in enumerate(every) if bands)
-    size = _sizes(known[0], places, known[0].ndim)
-    assert size is not None
-
-    def boundary(place: int) -> tuple[int, ...]:
-        """Return how many more coefficients than samples there are along each axis."""
-        level = depth if place == 0 else depth - place + 1
-        pairs = zip(filters, modes, strict=True)
-        return tuple(modwt_length(0, own.rec_len, mode, level) for own, mode in pairs)
-
-    shape = tuple(n - more for n, more in zip(size, boundary(first), strict=True))
-    batch = to_blocks(known[0], places)[1]
-    coefficients = []
-    for i, bands in enumerate(every):
-        wanted = tuple(n + more for n, more in zip(shape, boundary(i), strict=True))
-        for band in bands or (None,) * (1 if i == 0 else 2 ** len(modes) - 1):
-            if band is None:
-                coefficients.append(np.zeros((prod(batch), *wanted), dtype))
-                continue
-            array = as_floating(band).astype(dtype, copy=False)
-            fits = array.ndim == known[0].ndim and min(shape) >= 1
-            own, own_batch = to_blocks(array, places) if fits else (array, ())
-            if not fits or own_batch != batch or own.shape[1:] != wanted:
-                shapes = [c.shape for c in known]
-                raise ValueError(f"coeffs of shapes {shapes} do not belong together in mode {modes[0]!r}")
-            coefficients.append(own)
-    analysis = Analysis(find("modwt", len(places)), filters, modes, depth)
-    return _reconstructed(coefficients, analysis, shape, batch, places, backend)
+    return _recomposed(coeffs, analysis_of("modwt", 2, wavelet, mode), axes, backend)
 
 
 def swt(
@@ -540,8 +362,8 @@ def swt(
         For an odd length or one with fewer levels (use `modwt` for these), and as `modwt`.
     """
     array = as_floating(data)
-    axes = (as_axis(array, axis),)
-    samples = transformed_shape(array, axes)[0]
+    axes = as_axes(array, (axis,), 1)
+    (samples,) = transformed_shape(array, axes)
     start_level, most = operator.index(start_level), _halvings(samples)
     level = most - start_level if level is None else operator.index(level)
     if level < 1 or start_level < 0 or start_level + level > most:
@@ -549,15 +371,15 @@ def swt(
             f"level={level} from start_level={start_level} of {samples} samples: level must be at least 1, and "
             f"2^(start_level + level) divide the length, which 2^{most} does; modwt takes any length"
         )
-    analysis = Analysis(MODWT, (_swt_filters(as_wavelet(wavelet), norm),), ("periodic",), level, start_level)
+    analysis = analysis_of("modwt", 1, _swt_filters(as_wavelet(wavelet), norm), "periodic")
+    analysis = replace(analysis, level=level, start_level=start_level)
     if trim_approx:
-        return _decomposed(array, axes, analysis, backend)
-    blocks, batch = to_blocks(array, axes)
-    chosen = backends.choose(backend, dtype_name(blocks.dtype), blocks.shape, analysis)
+        return _transformed(array, axes, analysis, backend)
+    chosen = backends.choose(backend, dtype_name(array.dtype), (array.size // samples, samples), analysis)
     pairs = []
     for j in range(start_level, start_level + level):
-        blocks, detail = chosen.decompose(blocks, replace(analysis, level=1, start_level=j)).coefficients
-        pairs.append((from_blocks(blocks, batch, axes), from_blocks(detail, batch, axes)))
+        array, detail = _transformed(array, axes, replace(analysis, level=1, start_level=j), chosen)
+        pairs.append((array, detail))
     return pairs[::-1]
 
 
@@ -573,12 +395,12 @@ def iswt(
         raise ValueError("coeffs must hold at least one level")
     if isinstance(coeffs[0], (tuple, list)):
         coeffs = [coeffs[0][0], *(detail for _, detail in coeffs)]
-    array = np.asarray(coeffs[0])
-    samples, level = transformed_shape(array, (as_axis(array, axis),))[0], len(coeffs) - 1
+    array, level = np.asarray(coeffs[0]), len(coeffs) - 1
+    (samples,) = transformed_shape(array, as_axes(array, (axis,), 1))
     if level > _halvings(samples):
         raise ValueError(f"{samples} samples cannot have {level} levels: 2^{level} does not divide them")
-    filters = (_swt_filters(as_wavelet(wavelet), norm),)
-    return _imodwt(list(coeffs[:1]), _single_bands(coeffs), filters, ("periodic",), (axis,), backend)
+    filters = _swt_filters(as_wavelet(wavelet), norm)
+    return _recomposed(coeffs, analysis_of("modwt", 1, filters, "periodic"), (axis,), backend)
 
 
 def _halvings(samples: int) -> int:
@@ -603,10 +425,6 @@ def _undivided(filters: pywt.Wavelet) -> pywt.Wavelet:
     return pywt.Wavelet(filters.name, filter_bank=analysis + synthesis)
 
 
-_NUMBERED: dict[int, Mode] = {getattr(pywt.Modes, name): cast(Mode, name) for name in MODES}
-"""PyWavelets' numbers of the modes, whose order is not that of its list of names."""
-
-
 def mode_name(mode: Mode | int) -> Mode:
     """Return the name of a mode given by its name, PyWavelets' number (`pywt.Modes`) or PyWavelets' old name.
 
@@ -616,24 +434,25 @@ def mode_name(mode: Mode | int) -> Mode:
         raise TypeError(f"mode={mode!r} must be a name")
     if mode not in EXTENSIONS:
         try:
-            return _NUMBERED[pywt.Modes.from_object(mode)]  # warns of old names
+            number = pywt.Modes.from_object(mode)  # warns of old names
         except ValueError:
             check("mode", mode, EXTENSIONS)
+        else:
+            return cast(Mode, next(name for name in MODES if getattr(pywt.Modes, name) == number))
     return cast(Mode, mode)
 
 
-def _mode_pair(mode: Modes) -> tuple[Mode, Mode]:
-    pair = mode if isinstance(mode, (tuple, list)) else (mode, mode)
-    if len(pair) != 2:
-        raise ValueError(f"{len(pair)} modes for two axes: give one, or a pair")
-    return mode_name(pair[0]), mode_name(pair[1])
+def analysis_of(word: str, ndim: int, wavelet: Wavelets, mode: Modes) -> Analysis:
+    """Return a transform of no levels of one axis or two, for a wavelet and a mode or, for two axes, pairs of them."""
+    filters, modes = _of_each_axis(wavelet, ndim, as_wavelet), _of_each_axis(mode, ndim, mode_name)
+    return Analysis(find(word, ndim), filters, modes, 0)
 
 
-def _wavelet_pair(wavelet: Wavelets) -> tuple[pywt.Wavelet, pywt.Wavelet]:
-    pair = wavelet if isinstance(wavelet, (tuple, list)) else (wavelet, wavelet)
-    if len(pair) != 2:
-        raise ValueError(f"{len(pair)} wavelets for two axes: give one, or a pair")
-    return as_wavelet(pair[0]), as_wavelet(pair[1])
+def _of_each_axis(option: Any, ndim: int, convert: Callable[[Any], Any]) -> tuple[Any, ...]:
+    values = option if ndim == 2 and isinstance(option, (tuple, list)) else (option,) * ndim
+    if len(values) != ndim:
+        raise ValueError(f"{len(values)} wavelets or modes for two axes: give one, or a pair")
+    return tuple(map(convert, values))
 
 
 def check_reflection(lengths: Sequence[int], mode: str) -> None:
@@ -656,33 +475,15 @@ def as_floating(data: ArrayLike) -> Array:
     return array.astype(native, copy=False)
 
 
-def as_axis(array: Array, axis: int) -> int:
-    """Return ``axis`` counted from the front. Raises numpy.exceptions.AxisError, a ValueError, if there is none."""
-    return int(np.lib.array_utils.normalize_axis_index(axis, array.ndim))
+def as_axes(array: Array, axes: Iterable[int], ndim: int) -> Axes:
+    """Return different axes of the array, as many as ``ndim``, counted from the front.
 
-
-def as_axes(array: Array, axes: Axes) -> Axes:
-    """Return a pair of axes counted from the front. Raises ValueError unless they are two different axes."""
-    if np.ndim(axes) == 0:
-        raise TypeError(f"axes={axes!r} must be a pair of axes")
-    if len(axes) != 2:
-        raise ValueError(f"axes={axes!r} must be a pair of axes")
-    if array.ndim < 2:
-        raise ValueError(f"an array of {array.ndim} dimensions has no two axes")
-    first, second = (as_axis(array, axis) for axis in axes)
-    if first == second:
-        raise ValueError(f"axes={axes!r} are one and the same axis")
-    return first, second
-
-
-def _transformed_axes(array: Array, axes: Axes, modes: tuple[Mode, ...]) -> Axes:
-    """Return the transformed axes, one for each mode, counted from the front."""
-    return as_axes(array, axes) if len(modes) == 2 else (as_axis(array, axes[0]),)
-
-
-def _default_level(shape: tuple[int, ...], filters: tuple[pywt.Wavelet, ...]) -> int:
-    """Return `pywt.dwtn_max_level` of the transformed axes."""
-    return min(max_level(n, own) for n, own in zip(shape, filters, strict=True))
+    Raises ValueError if there are others, and for axes that the array does not have.
+    """
+    found = np.lib.array_utils.normalize_axis_tuple(tuple(axes), array.ndim, "axes")
+    if len(found) != ndim:
+        raise ValueError(f"axes={found} must be a pair of axes")
+    return found
 
 
 def transformed_shape(array: Array, axes: Axes) -> tuple[int, ...]:
@@ -693,33 +494,39 @@ def transformed_shape(array: Array, axes: Axes) -> tuple[int, ...]:
     return shape
 
 
-def _sizes(band: Array, axes: Axes, ndim: int) -> tuple[int, ...] | None:
-    """Return the lengths of the transformed axes of a band; None if it has another number of axes."""
-    return tuple(int(band.shape[axis]) for axis in axes) if np.ndim(band) == ndim else None
+def prepared(
+    data: ArrayLike, analysis: Analysis, level: int | None, axes: Iterable[int]
+) -> tuple[Array, Axes, Analysis]:
+    """Return the array to transform, its axes counted from the front, and the transform with its number of levels."""
+    array = as_floating(data)
+    axes = as_axes(array, axes, len(analysis.modes))
+    shape = transformed_shape(array, axes)
+    along = list(zip(shape, analysis.wavelets, analysis.modes, strict=True))
+    level = min(max_level(n, filters) for n, filters, _ in along) if level is None else operator.index(level)
+    if level < 0:
+        raise ValueError(f"level={level} must be at least 0")
+    if analysis.transform.word == "modwt" and level > (most := min(shape).bit_length() - 1):
+        raise ValueError(f"level={level} must be at most log2 of {min(shape)} samples, {most}")
+    for n, filters, mode in along:
+        if analysis.transform.word == "modwt":
+            check_single(n, mode)
+        else:
+            check_reflection([n, *detail_lengths(n, filters.dec_len, mode, level)], mode)
+    return array, axes, replace(analysis, level=level)
 
 
-def _single_bands(coeffs: Sequence[Any]) -> list[Details]:
-    """Return the details of one axis as tuples of one band. Raises ValueError for other containers."""
-    for i, c in enumerate(coeffs):
-        if isinstance(c, dict | tuple):
-            raise ValueError(f"coeffs[{i}]: Unexpected detail coefficient type {type(c).__name__}, not an array")
-    return [None if c is None else (np.asarray(c),) for c in coeffs[1:]]
+def _decomposed(
+    data: ArrayLike, analysis: Analysis, level: int | None, axes: Iterable[int], backend: str
+) -> list[Array]:
+    """Return the approximation and the bands of each level, the coarsest first."""
+    array, axes, analysis = prepared(data, analysis, level, axes)
+    return _transformed(array, axes, analysis, backend)
 
 
-def _triple(bands: Any, place: int) -> Details:
-    """Return the three bands of a level with zeros for None, or None for three of them. Raises ValueError otherwise."""
-    if not isinstance(bands, (list, tuple)):
-        kind = type(bands).__name__
-        raise ValueError(f"coeffs[{place}]: Unexpected detail coefficient type {kind}, not three arrays (cH, cV, cD)")
-    if len(bands) != 3:
-        raise ValueError(f"coeffs[{place}] must be the three arrays (cH, cV, cD)")
-    shapes = {np.shape(band) for band in bands if band is not None}
-    if not shapes:
-        return None
-    if len(shapes) > 1:
-        raise ValueError(f"coeffs[{place}]: bands of one level have shapes {sorted(shapes)}")
-    like = next(np.asarray(band) for band in bands if band is not None)
-    return tuple(np.zeros_like(like) if band is None else np.asarray(band) for band in bands)
+def _transformed(array: Array, axes: Axes, analysis: Analysis, backend: str | Backend) -> list[Array]:
+    blocks, batch = to_blocks(array, axes)
+    chosen = backends.choose(backend, dtype_name(blocks.dtype), blocks.shape, analysis)
+    return [from_blocks(c, batch, axes) for c in chosen.decompose(blocks, analysis).coefficients]
 
 
 def _by_level(coefficients: list[Array]) -> list[Any]:
@@ -727,22 +534,85 @@ def _by_level(coefficients: list[Array]) -> list[Any]:
     return [coefficients[0], *(tuple(coefficients[i : i + 3]) for i in range(1, len(coefficients), 3))]
 
 
-def _dtypes(levels: Sequence[Details]) -> Iterator[np.dtype[Any]]:
-    return (as_floating(band).dtype for bands in levels for band in bands or ())
-
-
-def _decomposed(array: Array, axes: Axes, analysis: Analysis, backend: str) -> list[Array]:
-    blocks, batch = to_blocks(array, axes)
-    chosen = backends.choose(backend, dtype_name(blocks.dtype), blocks.shape, analysis)
-    return [from_blocks(c, batch, axes) for c in chosen.decompose(blocks, analysis).coefficients]
-
-
-def _reconstructed(
-    coefficients: Sequence[Array], analysis: Analysis, shape: Axes, batch: Axes, axes: Axes, backend: str
-) -> Array:
-    dtype = coefficients[0].dtype
-    chosen = backends.choose(backend, dtype_name(dtype), (len(coefficients[0]), *shape), analysis)
+def _recomposed(coeffs: Sequence[Any], analysis: Analysis, axes: Iterable[int], backend: str) -> Array:
+    """Return the samples from coefficients in the order of `_decomposed`, of which some may be None."""
+    word, ndim = analysis.transform.word, len(analysis.modes)
+    if len(coeffs) == 0 or (word == "dwt" and not isinstance(coeffs, (list, tuple))):
+        raise ValueError("coeffs must be a list of at least one array: the approximation, and details of each level")
+    levels = [
+        None if coeffs[0] is None else (np.asarray(coeffs[0]),),
+        *(_bands(c, i, ndim) for i, c in enumerate(coeffs[1:], 1)),
+    ]
+    known = [as_floating(band) for bands in levels for band in bands or ()]
+    if not known or (word == "dwt" and levels[:2] in ([None], [None, None])):
+        raise ValueError("of the two coarsest coefficients of coeffs at least one must be an array")
+    dtype, axes = np.result_type(*known), as_axes(known[0], axes, ndim)
+    batch = tuple(np.delete(known[0].shape, axes).tolist())
+    for i, bands in enumerate(levels):
+        shape = known[0].shape if bands is None else np.shape(bands[0])
+        if len(shape) != known[0].ndim or tuple(np.delete(shape, axes).tolist()) != batch:
+            raise ValueError(f"coeffs[{i}] of shape {shape} does not belong together with the other coefficients")
+    given = [None if bands is None else tuple(bands[0].shape[axis] for axis in axes) for bands in levels]
+    analysis = replace(analysis, level=len(levels) - 1)
+    sizes, shape = (_dwt_sizes if word == "dwt" else _modwt_sizes)(given, analysis)
+    coefficients = list[Array]()
+    for i, (bands, size) in enumerate(zip(levels, sizes, strict=True)):
+        if bands is None:
+            coefficients += [np.zeros((prod(batch), *size), dtype)] * (1 if i == 0 else 2**ndim - 1)
+        for band in bands or ():
+            block = to_blocks(np.asarray(band, dtype), axes)[0]
+            coefficients.append(np.ascontiguousarray(block[(slice(None), *map(slice, size))]))
+    chosen = backends.choose(backend, dtype_name(dtype), (prod(batch), *shape), analysis)
     return from_blocks(chosen.reconstruct(Pyramid(tuple(coefficients), analysis, shape)), batch, axes)
+
+
+def _bands(bands: Any, place: int, ndim: int) -> tuple[Array, ...] | None:
+    """Return the bands of a level as arrays, with zeros for None; None if all are. Raises ValueError for others."""
+    if bands is None:
+        return None
+    if ndim == 1:
+        bands = (bands,)
+    if not isinstance(bands, (list, tuple)) or len(bands) != 2**ndim - 1 or isinstance(bands[0], (dict, tuple)):
+        what = "an array" if ndim == 1 else "the three arrays (cH, cV, cD)"
+        raise ValueError(f"coeffs[{place}]: Unexpected detail coefficient type {type(bands).__name__}, not {what}")
+    arrays = [np.asarray(band) for band in bands if band is not None]
+    if len({array.shape for array in arrays}) > 1:
+        raise ValueError(f"coeffs[{place}]: bands of one level have different shapes")
+    return tuple(np.zeros_like(arrays[0]) if band is None else np.asarray(band) for band in bands) if arrays else None
+
+
+def _dwt_sizes(given: Sequence[tuple[int, ...] | None], analysis: Analysis) -> tuple[Sizes, tuple[int, ...]]:
+    """Return the lengths of all coefficients and of the samples.
+
+    Where a length is odd, the approximation from coarser levels is one longer than the details of its level.
+    """
+    shape = given[0] or given[1]
+    assert shape is not None
+    sizes = [shape]
+    for i, size in enumerate(given[1:], 1):
+        sizes.append(size or shape)
+        if any(n - m not in (0, 1) for n, m in zip(shape, sizes[i], strict=True)):
+            raise ValueError(f"coeffs[{i}] of lengths {sizes[i]} does not fit the coarser coefficients of {shape}")
+        along = zip(sizes[i], analysis.wavelets, analysis.modes, strict=True)
+        shape = tuple(synthesis_length(n, filters.dec_len, mode) for n, filters, mode in along)
+        if min(shape) < 1:
+            raise ValueError(f"coeffs[{i}] is too short for filters of {analysis.taps} taps")
+    sizes[0] = sizes[min(1, analysis.level)]
+    return sizes, shape
+
+
+def _modwt_sizes(given: Sequence[tuple[int, ...] | None], analysis: Analysis) -> tuple[Sizes, tuple[int, ...]]:
+    """Return the lengths of all coefficients, boundary coefficients included, and of the samples."""
+    along = list(zip(analysis.wavelets, analysis.modes, strict=True))
+    levels = [analysis.level, *range(analysis.level, 0, -1)]
+    more = [tuple(modwt_length(0, filters.rec_len, mode, level) for filters, mode in along) for level in levels]
+    first = next(place for place, size in enumerate(given) if size)
+    shape = tuple(n - m for n, m in zip(given[first] or (), more[first], strict=True))
+    sizes = [tuple(n + m for n, m in zip(shape, own, strict=True)) for own in more]
+    if min(shape) < 1 or any(own not in (None, size) for own, size in zip(given, sizes, strict=True)):
+        lengths = [own for own in given if own]
+        raise ValueError(f"coeffs of lengths {lengths} do not belong together in mode {analysis.modes[0]!r}")
+    return sizes, shape
 
 
 def to_blocks(array: Array, axes: Axes) -> tuple[Array, tuple[int, ...]]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from wavefilt.arrays import Array
-from wavefilt.decomposition import Axes, as_axes, as_axis, as_floating, transformed_shape
+from wavefilt.decomposition import Axes, as_axes, as_floating, transformed_shape
 from wavefilt.transforms.dual_tree import decomposed, recomposed
 from wavefilt.wavelets.dual_tree import DualTree, deepest
 
@@ -86,7 +86,7 @@ def dtcwt(
     tree, array = DualTree(biort, qshift), as_floating(x)
     if np.iscomplexobj(array):
         raise ValueError("complex data: transform their real and imaginary parts one by one")
-    transformed = (as_axis(array, axis),) if axes is None else as_axes(array, axes)
+    transformed = as_axes(array, (axis,), 1) if axes is None else as_axes(array, axes, 2)
     samples = transformed_shape(array, transformed)
     level = deepest(samples) if level is None else operator.index(level)
     if level < 0:

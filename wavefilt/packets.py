@@ -6,7 +6,8 @@ Both outputs of a level are split again, so that level j has 2^j nodes of one le
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from itertools import product
 from math import prod
 from typing import Any, Literal
@@ -16,21 +17,13 @@ from numpy.typing import ArrayLike
 
 from wavefilt import backends
 from wavefilt.arrays import Array, dtype_name
-from wavefilt.decomposition import (
-    as_axis,
-    as_floating,
-    check_reflection,
-    from_blocks,
-    mode_name,
-    to_blocks,
-    transformed_shape,
-)
-from wavefilt.transforms import DWT, Pyramid
+from wavefilt.decomposition import analysis_of, as_axes, as_floating, check_reflection, from_blocks, prepared, to_blocks
+from wavefilt.transforms import Pyramid
 from wavefilt.vocabulary import Mode, check
-from wavefilt.wavelets.filters import WaveletLike, as_wavelet, detail_lengths, max_level, synthesis_length
+from wavefilt.wavelets.filters import WaveletLike, detail_lengths, synthesis_length
 
 
-class WaveletPackets(Mapping[str, Array]):
+class WaveletPackets(dict[str, Array]):
     """Wavelet packets by name: ``packets["aad"]``; ``packets[""]`` are the data themselves.
 
     A node is named by the filters that lead to it: "aad" is twice low-pass, then high-pass.
@@ -44,16 +37,8 @@ class WaveletPackets(Mapping[str, Array]):
     """
 
     def __init__(self, nodes: dict[str, Array], level: int, samples: int) -> None:
-        self._nodes, self.level, self.samples = nodes, level, samples
-
-    def __getitem__(self, name: str) -> Array:
-        return self._nodes[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._nodes)
-
-    def __len__(self) -> int:
-        return len(self._nodes)
+        super().__init__(nodes)
+        self.level, self.samples = level, samples
 
     def __repr__(self) -> str:
         return f"<WaveletPackets to level {self.level} of {self.samples} samples>"
@@ -119,26 +104,19 @@ def wavelet_packets(
     >>> packets["aa"]
     array([ 5., 13.])
     """
-    mode, filters, array = mode_name(mode), as_wavelet(wavelet), as_floating(x)
-    axes = (as_axis(array, axis),)
-    samples = transformed_shape(array, axes)[0]
-    if level is None:
-        level = max_level(samples, filters)
-    elif operator.index(level) < 0:
-        raise ValueError(f"level={level} must be at least 0")
-    check_reflection([samples, *detail_lengths(samples, filters.dec_len, mode, level)], mode)
+    array, axes, analysis = prepared(x, analysis_of("dwt", 1, wavelet, mode), level, (axis,))
     rows, batch = to_blocks(array, axes)
-    one = DWT.analysis(filters, mode, 1)
+    one = replace(analysis, level=1)
     chosen = backends.choose(backend, dtype_name(rows.dtype), rows.shape, one)
     names, nodes = [""], {"": array}
-    for _ in range(level):  # all nodes of a level are rows of one batch
+    for _ in range(analysis.level):  # all nodes of a level are rows of one batch
         low, high = chosen.decompose(rows, one).coefficients
         rows = np.concatenate([low, high])
         for letter, coefficients in zip("ad", rows.reshape(2, len(names), *batch, low.shape[-1]), strict=True):
             nodes |= {name + letter: np.moveaxis(c, -1, axes[0]) for name, c in zip(names, coefficients, strict=True)}
         names = [name + letter for letter in "ad" for name in names]
     ordered = sorted(nodes, key=lambda name: (len(name), name))
-    return WaveletPackets({name: nodes[name] for name in ordered}, level, samples)
+    return WaveletPackets({name: nodes[name] for name in ordered}, analysis.level, array.shape[axes[0]])
 
 
 def iwavelet_packets(
@@ -173,28 +151,27 @@ def iwavelet_packets(
         For a node that is a part of another one, or that is missing, and a length that does not fit the others, each
         with its name; for names with other letters than a and d, and as `wavelet_packets`.
     """
-    mode, filters = mode_name(mode), as_wavelet(wavelet)
+    one = replace(analysis_of("dwt", 1, wavelet, mode), level=1)
     if isinstance(nodes, WaveletPackets):
         samples = nodes.samples if samples is None else samples
         nodes = {name: nodes[name] for name in nodes.names()}
     _check_basis(nodes)
     given = {name: as_floating(c) for name, c in nodes.items()}
     dtype, any_node = np.result_type(*given.values()), next(iter(given.values()))
-    axis = as_axis(any_node, axis)
-    batch = tuple(np.delete(any_node.shape, axis).tolist())
+    axes = as_axes(any_node, (axis,), 1)
+    rows, batch = {}, to_blocks(any_node, axes)[1]
     for name, c in given.items():
-        if c.ndim != any_node.ndim or tuple(np.delete(c.shape, axis).tolist()) != batch:
+        rows[name], others = to_blocks(c.astype(dtype, copy=False), axes) if c.ndim == any_node.ndim else (c, ())
+        if c.ndim != any_node.ndim or others != batch:
             raise ValueError(f"node {name!r} of shape {c.shape} does not fit one of shape {any_node.shape}")
-    lengths = _packet_lengths({name: c.shape[axis] for name, c in given.items()}, filters.dec_len, mode, samples)
-    rows = {name: to_blocks(c.astype(dtype, copy=False), (axis,))[0] for name, c in given.items()}
-    one = DWT.analysis(filters, mode, 1)
+    lengths = _packet_lengths({name: c.shape[1] for name, c in rows.items()}, one.taps, one.modes[0], samples)
     chosen = backends.choose(backend, dtype_name(dtype), (max(prod(batch), 1), lengths[0]), one)
     for level in range(len(lengths) - 1, 0, -1):
         parents = sorted({name[:-1] for name in rows if len(name) == level})
         children = (np.concatenate([rows.pop(name + letter) for name in parents]) for letter in "ad")
         merged = chosen.reconstruct(Pyramid(tuple(children), one, (lengths[level - 1],)))
         rows |= zip(parents, np.split(merged, len(parents)), strict=True)
-    return from_blocks(rows[""], batch, (axis,))
+    return from_blocks(rows[""], batch, axes)
 
 
 def _check_basis(nodes: Mapping[str, Any]) -> None:
