@@ -228,18 +228,11 @@ def _details(facts: Facts) -> list[str]:
         names = [band.name for band in transform.bands(facts["level"])]
         if isinstance(step, float) and step > 0:
             names = [f"{i / (2 * facts['level'] * step):.4g} Hz" for i in reversed(range(len(names)))]
-    rows = [
-        *zip(
-            names,
-            spreads(facts["sigma"], facts.get("sigma_range")),
-            spreads(facts["thresholds"], facts.get("thresholds_range")),
-            strict=False,
-        )
+    numbers = [spreads(facts[name], facts.get(f"{name}_range")) for name in ("sigma", "thresholds")]
+    lines = [
+        f"  {name}: sigma {sigma}, threshold {threshold}"
+        for name, sigma, threshold in zip(names, *numbers, strict=False)
     ]
-    if "approximation_sigma" in facts:
-        sigma, threshold = facts["approximation_sigma"], facts["approximation_threshold"]
-        rows.append(("approximation", f"{sigma:.4g}", f"{threshold:.4g}"))
-    lines = [f"  {name}: sigma {sigma}, threshold {threshold}" for name, sigma, threshold in rows]
     ranges = "" if transform.ndim > 1 else "; median (10 % to 90 %) of these, level 1 is the finest:"
     if names and "noisy_traces" in facts and facts["traces"] > 1:  # of a streamed file
         lines.insert(0, f"  {facts['noisy_traces']} of {facts['traces']} traces have noise{ranges}")

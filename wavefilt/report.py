@@ -15,7 +15,7 @@ import numpy as np
 from wavefilt._version import __version__
 from wavefilt.arrays import Array, Floats, constant, known
 from wavefilt.engine import spread
-from wavefilt.options import Options
+from wavefilt.options import SECOND, Options
 from wavefilt.transforms.base import noise_gains
 from wavefilt.wavelets.filters import max_level, with_levels
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 SEARCHED = 1 << 18
 """Most samples in which a quiet window is searched for."""
-SECOND = np.timedelta64(1, "s")
 LITTLE, MUCH = 0.01, 0.5
 """Shares of the residual in the energy of the noise, and in that of the record, below and above which it is stated."""
 MAINS, HUM_DB, PERIODS, HUMMING = (50.0, 60.0), 13.0, 25, 48
@@ -199,19 +198,17 @@ def describe(before: Recording, after: Recording, seconds: float) -> Facts:
     """Return every resolved option and the result, ready for JSON.
 
     ``sigma`` and ``thresholds`` are medians over the live traces, finest level first, in the units of the samples;
-    their ``_range`` is from the 10th to the 90th percentile. For a section, each level has three bands. With rules that
-    shrink the approximation of the last level, ``approximation_sigma`` and ``approximation_threshold`` belong to it.
+    their ``_range`` is from the 10th to the 90th percentile. For a section, each level has three bands.
     """
     outcome = after.outcome
     assert outcome is not None
-    method = outcome.options
+    method, statics = outcome.options, outcome.statics
     return {
         **contents(before),
         **resolved(method, outcome.level),
         **_spread("sigma", "", before, outcome, lambda e: e.sigma),
         **_spread("thresholds", "", before, outcome, lambda e: e.thresholds),
-        **_approximation(before, outcome),
-        **_statics(outcome),
+        **({name: getattr(statics, name)[0].round(3).tolist() for name in ("shifts", "factors")} if statics else {}),
         **({"noise": after.noise.source} if after.noise and isinstance(method.sigma, tuple) else {}),
         "residual_energy": residual_energy(before, after),
         "statements": statements(before, after),
@@ -350,25 +347,3 @@ def _spread(name: str, suffix: str, recording: Recording, outcome: Outcome, of: 
     levels = [np.concatenate([rows[i] for rows in found if len(rows) > i]) for i in range(depth)]
     medians, ranges = spread([level for level in levels if level.size])
     return {f"{name}{suffix}": medians, f"{name}_range{suffix}": ranges}
-
-
-def _statics(outcome: Outcome) -> Facts:
-    """Return the shifts in samples and the factors of the traces of a section, if statics were searched for."""
-    statics = outcome.statics
-    if statics is None:
-        return {}
-    return {"shifts": statics.shifts[0].round(3).tolist(), "factors": statics.factors[0].round(3).tolist()}
-
-
-def _approximation(recording: Recording, outcome: Outcome) -> Facts:
-    """Return median noise and threshold of the last approximation over live traces; nothing for most rules."""
-    found = [
-        estimate.approximation[:, recording.live[estimate.segments.rows]]
-        for estimate in outcome.estimates
-        if estimate.approximation is not None and len(estimate.sigma) == outcome.level
-    ]
-    numbers = np.concatenate(found, axis=1) if found else np.empty((2, 0))
-    if not numbers.size:
-        return {}
-    sigma, threshold = np.median(numbers, axis=1).tolist()
-    return {"approximation_sigma": sigma, "approximation_threshold": threshold}

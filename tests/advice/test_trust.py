@@ -46,7 +46,7 @@ def test_signal_lost_is_found_where_it_was_lost(gather):
     assert not found.effect.harmed[lonely].any()
     assert found.effect.harmed.sum() > 12
     truth = np.sum((smooth(noisy) - clean) ** 2) / np.sum((noisy - clean) ** 2)
-    assert found.gain_db == pytest.approx(-10 * np.log10(truth), abs=1)
+    assert found.effect.gain_db == pytest.approx(-10 * np.log10(truth), abs=1)
 
 
 def test_good_denoising_is_not_harmful(gather):
@@ -54,7 +54,7 @@ def test_good_denoising_is_not_harmful(gather):
     denoised = denoise(noisy)
     found = trust.report(noisy, denoised, denoise)
     assert found.verdict != "harmful"
-    assert found.gain_db == pytest.approx(gain_db(clean, noisy, denoised), abs=2)
+    assert found.effect.gain_db == pytest.approx(gain_db(clean, noisy, denoised), abs=2)
 
 
 @pytest.mark.parametrize("given", [True, False])

@@ -210,7 +210,7 @@ class Cells:
         floor = np.where(known, np.maximum(noise, 1e-9 * most), np.nan)
         growth = self.growth(noise) / np.where(known, noise @ share[:, None], np.nan)
         weight = _pairs(self.weight)
-        full = weight >= self.weight.max(initial=1) / (2 if self.weight.shape[1] == 1 else 1)
+        full = weight >= self.weight.max(initial=1)
         ratio, change = (
             np.where(full, _pairs(values * self.weight) / np.maximum(weight, 1), np.nan)
             for values in ((self.residual / floor[:, None]) @ share, growth)
@@ -219,8 +219,8 @@ class Cells:
 
 
 def _pairs(values: Floats) -> Floats:
-    """Return the sums over windows of two neighbouring cells, or the only cell."""
-    return values if values.shape[1] == 1 else values[:, 1:] + values[:, :-1]
+    """Return the sums over windows of two neighbouring cells."""
+    return np.asarray(values[:, 1:] + values[:, :-1])
 
 
 # ---- simulated noise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -111,8 +111,8 @@ class TrustReport:
         Sampling interval in seconds.
     delay : float
         Time of the first sample in seconds.
-    declared : str
-        The origin of noise that headers declare, in words.
+    noise : tuple of (str, str)
+        Kind and origin of each noise model, in words.
     name, call : str
         Title of the report, and the call or command that denoised.
     checksum : str
@@ -128,14 +128,14 @@ class TrustReport:
     effects: tuple[Effect, ...]
     shifts: Floats
     traces: Counts
-    interval: float | None = None
-    delay: float = 0.0
-    declared: str = ""
-    name: str = ""
-    call: str = ""
-    checksum: str = ""
-    notes: tuple[str, ...] = field(default=())
-    statements: tuple[str, ...] = field(default=())
+    interval: float | None
+    delay: float
+    noise: tuple[tuple[str, str], ...]
+    name: str
+    call: str
+    checksum: str
+    notes: tuple[str, ...]
+    statements: tuple[str, ...] = ()
 
     @property
     def effect(self) -> Effect:
@@ -156,11 +156,6 @@ class TrustReport:
     def answers(self) -> tuple[Answer, ...]:
         """Every question with its answer."""
         return (self._error(), self._windows(), self._lateral(), self._breaks())
-
-    @property
-    def gain_db(self) -> float:
-        """Estimated ratio in dB of the energy of the error before and after; NaN without noise."""
-        return self.effect.gain_db
 
     def summary(self) -> str:
         """Return the verdict in one line."""
@@ -186,7 +181,7 @@ class TrustReport:
         known, shifts = (values[np.isfinite(values)] for values in (self.effect.change, self.shifts))
         return {
             "verdict": self.verdict,
-            "gain_db": self.gain_db if np.isfinite(self.gain_db) else None,
+            "gain_db": self.effect.gain_db if np.isfinite(self.effect.gain_db) else None,
             "worst_window": float(known.max()) if known.size else None,
             "windows": self.effect.tested,
             "windows_with_signal": int(self.effect.significant.sum()),
@@ -194,7 +189,7 @@ class TrustReport:
             "first_breaks": int(shifts.size),
             "first_break_shift": float(np.median(shifts)) if shifts.size else None,
             "answers": {answer.question.name: answer.verdict for answer in self.answers},
-            "noise": [{"kind": kind, "source": source} for kind, source in self._noise()],
+            "noise": [{"kind": kind, "source": source} for kind, source in self.noise],
             "call": self.call,
             "version": __version__,
             "sha256": self.checksum,
@@ -223,15 +218,10 @@ class TrustReport:
         return {
             "command or call": self.call or "not given",
             "version": f"wavefilt {__version__}",
-            "noise": "; ".join(f"{kind}: {source}" for kind, source in self._noise()),
+            "noise": "; ".join(f"{kind}: {source}" for kind, source in self.noise),
             "SHA-256 of the noisy samples": self.checksum,
             "samples": " ".join([samples, *self.notes]),
         }
-
-    def _noise(self) -> list[tuple[str, str]]:
-        """Return the kinds and the origins of the noise models."""
-        clock = Clock(self.interval, None, self.noisy.shape[1], self.name, self.delay)
-        return [(each.model.kind, each.model.words(clock, self.declared)) for each in self.effects]
 
     def times(self, samples: ArrayLike) -> Floats:
         """Return the times of samples in seconds; without an interval, the samples."""
@@ -442,10 +432,8 @@ def report(
     if given[0].shape != given[1].shape:
         raise ValueError(f"arrays of shapes {given[0].shape} and {given[1].shape} are not the same traces")
     rows = [take(a, -1).rows for a in given]
-    window = Noise.of(sigma).window
-    if window is not None and window[1] > rows[0].shape[1]:
-        where = f"from sample {window[0]} to {window[1]}"
-        raise ValueError(f"the noise window {where} does not lie in {rows[0].shape[1]} samples")
+    if Noise.of(sigma).window:
+        Noise.of(sigma).window_in(rows[0].shape[1])  # raises for a window that does not lie in the samples
     traces, part, notes = _sample(len(rows[0]), rows[0].shape[1], samples)
     x, y = (np.asarray(own[traces, part], np.float64) for own in rows)
     x, y = (np.where(np.isfinite(own), own, np.nan) for own in (x, y))
@@ -458,7 +446,9 @@ def report(
     unit = effects[0].unit
     shifts = break_shifts(x / unit, y / unit, effects[0].model.variance)
     checksum = hashlib.sha256(np.ascontiguousarray(np.ma.getdata(given[0])).tobytes()).hexdigest()
-    return TrustReport(x, y, effects, shifts, traces, interval, delay, declared, name, call, checksum, notes)
+    clock = Clock(interval, None, x.shape[1], name, delay)
+    noise = tuple((effect.model.kind, effect.model.words(clock, declared)) for effect in effects)
+    return TrustReport(x, y, effects, shifts, traces, interval, delay, noise, name, call, checksum, notes)
 
 
 def _sample(traces: int, samples: int, most: int) -> tuple[Counts, slice, tuple[str, ...]]:

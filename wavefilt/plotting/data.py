@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from wavefilt.arrays import Array, Floats
 from wavefilt.errors import OptionError
-from wavefilt.report import SECOND, energies, finite, utc
+from wavefilt.options import SECOND
+from wavefilt.report import energies, finite, utc
 from wavefilt.vocabulary import DISPLAYS, PANELS, TRACES_BY, Display, TracesBy, check
 
 if TYPE_CHECKING:
