@@ -142,7 +142,7 @@ def test_a_dry_run_writes_neither_log_nor_folder(here, capsys):
     code, out, _ = run(capsys, "denoise", "survey/*/*.npy", "--out-dir", "out", "--log", "log", "--dry-run", "--json")
     assert code == 0
     assert [json.loads(line)["dry_run"] for line in out.splitlines()] == [True] * 3
-    assert "4.69 KiB" in run(capsys, "denoise", "survey/a/1.npy", "--dry-run")[2]
+    assert "npy, 2 traces (dry run)" in run(capsys, "denoise", "survey/a/1.npy", "--dry-run")[2]
     assert content(".") == before
     assert not Path("out").exists()
 
