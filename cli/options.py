@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import fields, replace
@@ -19,6 +20,7 @@ from wavefilt.plotting import PlotOptions
 from wavefilt.thresholding.rules import RULES
 from wavefilt.thresholding.shrinkage import FUNCTIONS
 from wavefilt.vocabulary import BASES, DETRENDS, DISPLAYS, ESTIMATORS, PANELS, SCOPES, SIGMAS, TRACES_BY
+from wavefilt.wavelets import filters
 from wavefilt.wavelets.boundary import EXTENSIONS
 
 Function = TypeVar("Function", bound=Callable[..., None])
@@ -29,7 +31,6 @@ GROUPS = (IO, METHOD, NOISE, PICTURES, BATCH, COMPUTING, LAYOUT)
 MOST = 12
 """Options that `--help` shows; `--help-all` shows the others as well."""
 EVERYTHING = "wavefilt.help_all"
-MOST_NUMBERS = 1 << 16
 
 
 class Text(click.ParamType):  # type: ignore[type-arg]  # no type argument at run time before click 8.5
@@ -78,14 +79,6 @@ class Option(click.Option):
         return click.Option.get_help_record(shown, ctx)
 
 
-class Subcommands(click.Group):
-    """A group whose help does not shorten the descriptions of its commands."""
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, own.get_short_help_str(1000)) for name, own in sorted(self.commands.items())])
-
-
 class Command(click.Command):
     """A command whose help has groups, and an option `--help-all` if there are more than `MOST` options."""
 
@@ -97,13 +90,6 @@ class Command(click.Command):
             everything = Option("--help-all", is_flag=True, is_eager=True, expose_value=False, hidden=True)
             everything.callback = self._show_all
             self.params.append(everything)
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments; `--noise-window none` is another spelling of `--sigma level`."""
-        text = "\0".join(args).replace("--noise-window=none", "--noise-window\0none")
-        return super().parse_args(
-            ctx, text.replace("--noise-window\0none", "--sigma\0level").split("\0") if args else []
-        )
 
     def _show_all(self, ctx: click.Context, param: click.Parameter, value: bool) -> None:
         if value:
@@ -155,32 +141,18 @@ def number_or_text(text: str) -> float | str:
         return text
 
 
-def moments(text: str) -> list[float | str]:
-    """Parse seconds and times separated by commas."""
-    return [number_or_text(part) for part in text.split(",")]
-
-
 def whole_or_auto(text: str) -> int | None:
     if text != "auto" and not text.isdecimal():
         raise ValueError(f"{text!r} is neither a whole number nor auto")
     return None if text == "auto" else int(text)
 
 
-def numbers_or_all(text: str) -> str | tuple[int, ...]:
-    return text if text == "all" else numbers(text)
-
-
 def numbers(text: str) -> tuple[int, ...]:
     """Parse whole numbers and ranges: ``2,4-6``."""
-    chosen: list[int] = []
-    for part in text.split(","):
-        first, dash, last = part.strip().partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()):
-            raise ValueError(f"{text!r} is not a list like 2,4-6")
-        chosen += range(int(first), min(int(last if dash else first), int(first) + MOST_NUMBERS) + 1)
-        if len(chosen) > MOST_NUMBERS:
-            raise ValueError(f"{text!r} is more than {MOST_NUMBERS} numbers")
-    return tuple(chosen)
+    if not re.fullmatch(r"\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*", text):
+        raise ValueError(f"{text!r} is not a list like 2,4-6")
+    ends = [[int(number) for number in part.split("-")] for part in text.split(",")]
+    return tuple(number for end in ends for number in range(end[0], end[-1] + 1))
 
 
 def use_threads(ctx: click.Context, param: click.Parameter, value: int | None) -> None:
@@ -189,12 +161,6 @@ def use_threads(ctx: click.Context, param: click.Parameter, value: int | None) -
 
         set_num_threads(value)
         ctx.call_on_close(lambda: set_num_threads(None))
-
-
-def wavelets() -> list[str]:
-    from wavefilt.wavelets.filters import names
-
-    return names()
 
 
 def calibrations() -> list[str]:
@@ -214,7 +180,7 @@ FILE, FOLDER = click.Path(dir_okay=False), click.Path(file_okay=False)
 COUNT, SIZE = click.IntRange(min=1), Text(whole)
 INPUT = Text(files=True)
 """A file; wildcards and ::NAME of an array may be in the name."""
-WAVELET = Text(names=wavelets)
+WAVELET = Text(names=filters.names)
 STREAMED = ", ".join(format.name for format in FORMATS.values() if format.streamed)
 TABLE = [
     Option("-o", "--output", brief=True, type=INPUT, metavar="OUT",
@@ -257,9 +223,9 @@ TABLE = [
     Option("--blend", group=METHOD, type=float, metavar="SHARE", default=DEFAULTS["blend"],
            help="Add this share of the residual to the result; less than 1."),
 
-    Option("--noise-window", brief=True, group=NOISE, type=float, nargs=2, metavar="T0 T1|none",
+    Option("--noise-window", brief=True, group=NOISE, type=float, nargs=2, metavar="T0 T1",
            help="Estimate the noise between these times in seconds from the trigger. By default before the trigger, "
-           "origin or first arrival that headers give; none refuses that."),
+           "origin or first arrival that headers give; --sigma level refuses that."),
     Option("--sigma", brief=True, group=NOISE, type=Text(word_or_numbers, names=SIGMAS), metavar="level|global|S",
            help="Noise of each level, of the finest level, or a standard deviation in the units of the file. "
            "[default: level, without a noise window]"),
@@ -267,7 +233,8 @@ TABLE = [
            help="Estimate the noise in the seconds before a pick, which is a time (UTC) or seconds from the trigger."),
     Option("--noise-running", group=NOISE, type=float, metavar="SECONDS",
            help="For noise that changes: estimate it in a moving window, much longer than the signals."),
-    Option("--noise-intervals", group=NOISE, type=Text(moments), metavar="T[,T...]",
+    Option("--noise-intervals", group=NOISE, metavar="T[,T...]",
+           type=Text(lambda text: [number_or_text(part) for part in text.split(",")]),
            help="For noise that changes: estimate it between these times."),
 
     Option("--plot", brief=True, group=PICTURES, type=FILE, metavar="FILE",
@@ -307,7 +274,8 @@ TABLE = [
            help="cuda: let the compiler reorder and approximate arithmetic."),
     Option("--no-padding", group=COMPUTING, is_flag=True,
            help="cuda: tiles in shared memory without padding."),
-    Option("--devices", group=COMPUTING, type=Text(numbers_or_all, names=["all"]), metavar="all|N,...",
+    Option("--devices", group=COMPUTING, metavar="all|N,...",
+           type=Text(lambda text: text if text == "all" else numbers(text), names=["all"]),
            help="cuda: GPUs of this host that share the traces."),
 
     Option("--format", group=LAYOUT, type=Text(names=FORMATS), metavar="NAME",
@@ -353,17 +321,6 @@ SIGMAS_OF = {flag.replace("-", "_"): form for form, flag in NOISE_FLAGS.items() 
 def chosen(*names: str) -> list[Option]:
     """Return the options of these groups or names, in the order of the table."""
     return [option for option in TABLE if option.group in names or option.name in names]
-
-
-def add(*options: Callable[[Function], Function]) -> Callable[[Function], Function]:
-    """Return a decorator that adds options to a command, in this order."""
-
-    def added(function: Function) -> Function:
-        for option in reversed(options):
-            function = option(function)
-        return function
-
-    return added
 
 
 DEVICE = click.option(
