@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import logging
-import os
 import re
-import shlex
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
-from pathlib import Path
 from typing import NoReturn
 
 import click
@@ -44,9 +39,6 @@ Exit codes: 0 done, 1 the run failed, 2 wrong usage (or output exists),
 5 the selected backend cannot run here, 130 interrupted."""
 
 
-QUOTES = "\"'"
-
-
 class Group(click.Group):
     """Commands that are imported when they run."""
 
@@ -60,17 +52,6 @@ class Group(click.Group):
         module = import_module(f"wavefilt.cli.{MODULES.get(attribute, attribute)}")
         command: click.Command = getattr(module, attribute)
         return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in COMMANDS and not args[0].startswith("-"):
-            import difflib
-
-            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; commands are {', '.join(COMMANDS)}"
-            raise click.UsageError(f"No such command {args[0]!r}{hint}", ctx)
-        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -154,7 +135,7 @@ class Failure(Exception):
 
 def message(error: BaseException) -> str:
     """Return the text of an error for users of the command: in one sentence, with flags instead of option names."""
-    if out_of_memory(error):
+    if isinstance(error, MemoryError):
         return "not enough memory"
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
@@ -175,13 +156,9 @@ def as_flags(text: str) -> str:
         name, value = match.groups()
         if name not in flags:
             return match[0]
-        return flags[name] if value in (None, "True", "...") else f"{flags[name]} {value.strip(QUOTES)}"
+        return " ".join([flags[name], *([] if value in (None, "True", "...") else [value.strip("\"'")])])
 
     return re.sub(r"`(\w+)(?:=([^`]*))?`", flag, text)
-
-
-def out_of_memory(error: BaseException) -> bool:
-    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
 
 
 @contextmanager
@@ -199,38 +176,19 @@ def _errors(code: int, path: str = "", *notes: str, more_memory: Callable[[], st
         raise Failure(message(error), 5) from error
     except Exception as error:
         if code == UNREADABLE and isinstance(error, FormatError):  # its message begins with the path
-            text = _files_in(path) if is_folder(path) else message(error)
-            raise Failure(text, WRONG_USAGE if isinstance(error, LayoutError) else code) from error
-        if code != FAILED and isinstance(error, ValueError):
-            raise click.UsageError(message(error)) from error
-        if code == WRONG_USAGE and isinstance(error, TypeError | ImportError | OSError):
+            raise Failure(message(error), WRONG_USAGE if isinstance(error, LayoutError) else code) from error
+        wrong = (ValueError, TypeError, ImportError, OSError) if code == WRONG_USAGE else (ValueError,)
+        if code != FAILED and isinstance(error, wrong):
             raise click.UsageError(message(error)) from error
         if code == WRONG_USAGE or (code == UNREADABLE and isinstance(error, MemoryError)):
             raise
         text = message(error).removeprefix(f"{path}: ")
         if code == UNREADABLE and isinstance(error, OSError):
             text = error.strerror or str(error)
-        hint = more_memory() if out_of_memory(error) else ""
+        hint = more_memory() if isinstance(error, MemoryError) else ""
         raise Failure("; ".join([f"{path}: {text}{hint}", *notes]), code) from error
 
 
 FAILED, WRONG_USAGE, UNREADABLE = 1, 2, 3
 run_errors, usage_errors, read_errors = (partial(_errors, code) for code in (FAILED, WRONG_USAGE, UNREADABLE))
 """Context managers for running a file, for checking options, and for reading a file: see `_errors`."""
-
-
-def is_folder(path: str) -> bool:
-    """Return whether this is a folder that is not a file of a format, as a Zarr array is."""
-    from wavefilt.io import is_store
-
-    return os.path.isdir(path) and not is_store(path)
-
-
-def _files_in(folder: str) -> str:
-    """Return a message that suggests a pattern for the files of a folder, with their most frequent extension."""
-    kinds = Counter(Path(name).suffix for name in os.listdir(folder) if os.path.isfile(os.path.join(folder, name)))
-    pattern = f"*{kinds.most_common(1)[0][0] if kinds else ''}"
-    here, below = (
-        shlex.quote(os.path.normpath(os.path.join(folder, *parts))) for parts in ([pattern], ["**", pattern])
-    )
-    return f"{folder} is a folder and not a zarr store; name its files, as {here}, or also those below it, as {below}"

@@ -1,28 +1,17 @@
-"""The files of `wavefilt denoise`: small ones shared between processes, large ones one by one, and a summary."""
+"""The files of `wavefilt denoise`, one after the other, and a summary."""
 
 from __future__ import annotations
 
 import json
-import multiprocessing
-import os
-import signal
 import sys
-import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Generator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import dataclass, field
-from itertools import islice
-from math import inf
 from statistics import median
 from typing import Any
 
 import click
-
-from wavefilt import interrupts
 
 from . import Failure, run_errors, tell, usage_errors
 from .denoise import Facts, denoise_file, show
@@ -31,16 +20,6 @@ from .progress import bar
 
 Files = list[tuple[str, str]]
 """Input and output of each file."""
-SMALL = 4 << 20
-"""Bytes up to which a file is processed by one core; a larger one uses all cores."""
-SECONDS, RATE = 0.008, 25e6
-"""Time of a small file on one core: seconds, and bytes per second. It determines the number of processes."""
-START = 1.0
-"""Seconds of work that justify starting a process."""
-AHEAD = 4
-"""Small files per process that wait for it or are processed by it."""
-GRACE = 3.0
-"""Seconds that the other workers have to finish their files after one was killed."""
 
 
 @dataclass(frozen=True)
@@ -81,9 +60,6 @@ def denoise(files: Files, request: Request) -> None:
     many, start, outcomes, failures = len(files) > 1, time.perf_counter(), list[Outcome](), list[Outcome]()
     lines = not many or request.dry_run or request.verbose
 
-    def ended() -> bool:
-        return bool(failures) and not request.keep_going
-
     try:
         with ExitStack() as stack:
             log: Any = None
@@ -91,7 +67,10 @@ def denoise(files: Files, request: Request) -> None:
                 with usage_errors():
                     log = stack.enter_context(open(request.log, "wb", buffering=0))
             drawn = stack.enter_context(bar(total=len(files), unit="file", quiet=request.quiet or not many))
-            for outcome in stack.enter_context(closing(_outcomes(files, request, ended))):
+            for source, target in files:
+                if failures and not request.keep_going:
+                    break
+                outcome = attempt(source, target, request)
                 (outcomes if outcome.error is None else failures).append(outcome)
                 if log is not None:
                     with run_errors(f"--log {request.log}"):
@@ -106,8 +85,7 @@ def denoise(files: Files, request: Request) -> None:
             click.echo(table(outcomes, len(failures), len(files), time.perf_counter() - start), err=True)
         if many and failures:
             tell(f"wavefilt: error: {len(failures)} of {len(files)} files failed:")
-            places = {source: place for place, (source, _) in enumerate(files)}
-            for failed in sorted(failures, key=lambda failed: places[failed.source]):
+            for failed in failures:
                 tell(f"  {failed.source}: {str(failed.error).removeprefix(f'{failed.source}: ')}")
     if many and failures:
         raise SystemExit(4 if request.keep_going else failures[0].code)
@@ -145,69 +123,3 @@ def attempt(source: str, target: str, request: Request) -> Outcome:
     except Failure as error:
         return Outcome(source, target, time.perf_counter() - start, error=str(error), code=error.code)
     return Outcome(source, target, time.perf_counter() - start, facts)
-
-
-def _outcomes(files: Files, request: Request, ended: Callable[[], bool]) -> Generator[Outcome, None, None]:
-    """Process all files, small ones in several processes first, until ``ended`` returns True."""
-    from wavefilt import get_num_threads
-
-    # a GPU has memory for one file at a time, and --max-memory is the limit of one file
-    alone = len(files) == 1 or request.backend == "cuda" or request.max_memory or request.dry_run
-    sizes = {} if alone else {file: os.path.getsize(file[0]) if os.path.isfile(file[0]) else inf for file in files}
-    small = {file: size for file, size in sizes.items() if size <= SMALL}
-    count = min(get_num_threads(), int(sum(SECONDS + size / RATE for size in small.values()) / START))
-    if count > 1:
-        yield from _shared(list(small), request, count, ended)
-        files = [file for file in files if file not in small]
-    for file in files:
-        if ended():
-            return
-        yield attempt(*file, request)
-
-
-def _shared(files: Files, request: Request, count: int, ended: Callable[[], bool]) -> Generator[Outcome, None, None]:
-    """Process files in ``count`` processes; after a signal, or when ``ended`` returns True, no more files are started.
-
-    Raises Failure if a process dies.
-    """
-    left = iter(files)
-    with (
-        interrupts.caught(deferred=True) as arrived,
-        ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _begin) as pool,
-    ):
-        running = set[Future[Outcome]]()
-        try:
-            while True:
-                if arrived or ended():
-                    running = {future for future in running if not future.cancel()}
-                else:
-                    with interrupts.blocked():
-                        more = islice(left, AHEAD * count - len(running))
-                        running |= {pool.submit(attempt, *file, request) for file in more}
-                if not running:
-                    return
-                done, running = wait(running, return_when=FIRST_COMPLETED)
-                yield from (future.result() for future in done)
-        except BrokenProcessPool as error:
-            for child in multiprocessing.active_children():  # blocked signals make the pool wait for them forever
-                child.join(GRACE)
-                child.kill()
-            hint = "it was killed, perhaps for lack of memory; -j 1 processes one file after another"
-            raise Failure(f"a worker process ended: {hint}", 1) from error
-
-
-def _begin() -> None:
-    """Prepare a worker: it uses one thread, finishes its file after Ctrl-C, and ends with its parent."""
-    from wavefilt import set_num_threads
-
-    for number in interrupts.STOPPING:  # on Windows, where signals can't be blocked
-        signal.signal(number, signal.SIG_IGN)
-    set_num_threads(1)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)

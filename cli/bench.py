@@ -12,7 +12,7 @@ import click
 from wavefilt.benchmarks.common.command import Results, progress, with_results
 
 from . import usage_errors
-from .options import COUNT, DEVICE, SIZE, Subcommands, add
+from .options import COUNT, DEVICE, SIZE
 
 Measured = tuple[dict[str, Any], Callable[[dict[str, Any]], Any]]
 """The result of a study, and the function that makes tables of it."""
@@ -20,12 +20,12 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 WAVELETS = click.Choice([f"db{n}" for n in range(2, 11)])
 
 
-@click.group("bench", cls=Subcommands)
+@click.group("bench")
 def bench() -> None:
     """Measure this machine: each study prints tables and can save its JSON."""
 
 
-@bench.group("laplace", cls=Subcommands)
+@bench.group("laplace")
 def laplace() -> None:
     """Measure the Laplace operator of a row (1d) or an image (2d): CPU loops, and GPU kernels with SKE estimates."""
 
@@ -35,7 +35,7 @@ def study(
 ) -> Callable[[Callable[..., Measured]], click.Command]:
     """Return a decorator for a study: its own options, ``--repeats``, ``--quick``, and those of `with_results`."""
     runs = click.option("--repeats", type=COUNT, default=repeats, help="Largest number of runs of each case.")
-    options = add(*own, runs, click.option("--quick", is_flag=True, help=quick), with_results)
+    options = [*own, runs, click.option("--quick", is_flag=True, help=quick), with_results]
 
     def made(measure: Callable[..., Measured]) -> click.Command:
         @functools.wraps(measure)
@@ -44,17 +44,15 @@ def study(
                 result, report = measure(results, **given)
             results.report(result, report)
 
-        return group.command(name)(options(command))
+        for option in reversed(options):
+            command = option(command)
+        return group.command(name)(command)
 
     return made
 
 
-def samples(default: str) -> Callable[[Any], Any]:
-    return click.option("--samples", type=SIZE, default=default, help="Samples: 65536, 64Ki, 64Mi.")
-
-
-@study(bench, "blocks", samples("64Mi"), DEVICE, repeats=30, quick="Five block sizes instead of ten.")
-def blocks(results: Results, samples: int, repeats: int, quick: bool, device: str | None) -> Measured:
+@study(bench, "blocks", DEVICE, repeats=30, quick="Five block sizes instead of ten.")
+def blocks(results: Results, repeats: int, quick: bool, device: str | None) -> Measured:
     """Compare block sizes of 32 to 1024 threads for the wavelet kernels: times, and the choice of the SKE model.
 
     Without a GPU, print only the estimates, for the device that --device names.
@@ -62,7 +60,7 @@ def blocks(results: Results, samples: int, repeats: int, quick: bool, device: st
     from wavefilt.benchmarks import blocks
 
     sizes = blocks.BLOCKS[1::2] if quick else blocks.BLOCKS
-    return blocks.run(samples, sizes, repeats, device, progress=progress), blocks.report
+    return blocks.run(blocks=sizes, repeats=repeats, device=device, progress=progress), blocks.report
 
 
 @study(bench, "cpu", repeats=7, quick="Small arrays and few repeats.")
@@ -73,9 +71,7 @@ def cpu(results: Results, repeats: int, quick: bool) -> Measured:
     return calls.run("numba", quick, repeats), calls.report
 
 
-LAYOUTS = click.option(
-    "--layouts", is_flag=True, help="Compare kernels with and without padding and fast math instead."
-)
+LAYOUTS = click.option("--layouts", is_flag=True, help="Compare padding and fast math, each on and off, instead.")
 
 
 @study(bench, "cuda", LAYOUTS, repeats=25, quick="Small arrays and few repeats, without other libraries.")
@@ -89,7 +85,10 @@ def cuda(results: Results, layouts: bool, repeats: int, quick: bool) -> Measured
     return calls.run("cuda", quick, repeats), calls.report
 
 
-@study(laplace, "1d", samples("1Mi"), DEVICE, repeats=503, quick="At most a tenth of a second for each: 5 seconds.")
+SAMPLES = click.option("--samples", type=SIZE, default="1Mi", help="Samples: 65536, 64Ki, 64Mi.")
+
+
+@study(laplace, "1d", SAMPLES, DEVICE, repeats=503, quick="At most a tenth of a second for each: 5 seconds.")
 def laplace_1d(results: Results, samples: int, repeats: int, quick: bool, device: str | None) -> Measured:
     """Measure the 1-D Laplace operator: CPU loops, and GPU kernels with different access patterns."""
     from wavefilt.benchmarks.laplace import rows

@@ -1,34 +1,51 @@
-"""`wavefilt denoise`: the command, one file, and the messages about it."""
+"""`wavefilt denoise`: the command, one file in memory or streamed, and the messages about it."""
 
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sys
 import time
+from contextlib import closing, suppress
+from dataclasses import replace
+from math import inf, prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from wavefilt.io.files import NotStreamed, open_source, split
 from wavefilt.memory import spelled
 from wavefilt.options import Clock, to_argv
 from wavefilt.recording import Recording
 from wavefilt.transforms import find
 from wavefilt.vocabulary import check
 
-from . import as_flags, run_errors, tell, usage_errors
+from . import Failure, as_flags, message, read_errors, run_errors, tell, usage_errors
 from .files import plan, read
-from .options import BATCH, COMPUTING, INPUT, IO, LAYOUT, METHOD, NOISE, PICTURES, Request, chosen, command
+from .options import BATCH, COMPUTING, FLAGS, INPUT, IO, LAYOUT, METHOD, NOISE, PICTURES, Request, chosen, command
+from .progress import bar
 
 if TYPE_CHECKING:
     from wavefilt.advice import TrustReport
     from wavefilt.backends import Backend
+    from wavefilt.io.sources import Source
 
 Facts = dict[str, Any]
 """Numbers and texts about a file, as in its JSON."""
 SAMPLE = 1 << 18
 """Samples of a file that -v tests."""
+NOT_STREAMED = ("two_dimensional", "plot", "report", "residual", "dry_run", "columns", "delimiter")
+"""Options that need all samples at once, or make no sense for formats that are streamed."""
+MEASURED = (
+    *("noisy_traces", "sigma", "sigma_range", "thresholds", "thresholds_range"),
+    *("residual_energy", "backend", "seconds", "passes"),
+)
+"""Fields of the report of a streamed file that are facts as well."""
+SMALL = 4 << 20
+"""Bytes of a file that fits in any memory."""
+MEMINFO, CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 
 
 @command(
@@ -44,13 +61,16 @@ def denoise(inputs: tuple[str, ...], **parsed: Any) -> None:
     earlier results (*.denoised.*), unless they name them. IN can be -, standard input; the result is then written to
     standard output, unless -o names a file.
     """
-    from . import batch, streaming
+    from . import batch
 
     with usage_errors():
         request = Request.of(parsed)
         backend(request)
     if request.max_memory:
-        streaming.check(inputs, request)
+        for name in _not_streamed(request):
+            raise click.UsageError(f"{FLAGS[name]} does not go with --max-memory; leave one out")
+        if "-" in (*inputs, request.output):
+            raise click.UsageError("--max-memory needs files, not standard input or output")
     files = plan(inputs, request)
     batch.denoise(files, request)
 
@@ -60,16 +80,18 @@ def denoise_file(source: str, target: str, request: Request) -> Facts:
 
     Raises Failure with its exit code, UsageError (2) for an invalid option.
     """
+    from wavefilt import report
+    from wavefilt.io import encode, write
     from wavefilt.io.files import check_output
 
-    from . import streaming
-
-    limit = None if request.max_memory else streaming.needed_limit(source, target, request)
-    if limit or request.max_memory:
-        return streaming.denoise(source, target, request, backend(request), limit) | {"output": target}
+    if request.max_memory:
+        return _streamed(source, target, request, request.max_memory)
+    if limit := _needed_limit(source, target, request):
+        note = f"larger than memory: streamed within {spelled(limit)}"
+        return _streamed(source, target, request, limit, note)
 
     def more_memory() -> str:
-        return "; use --max-memory SIZE" if streaming.needed_memory(source, request) is not None else ""
+        return "; use --max-memory SIZE" if _needed_memory(source, request) is not None else ""
 
     with run_errors(source, more_memory=more_memory):
         before = read(source, request.layout, request.format)
@@ -80,14 +102,28 @@ def denoise_file(source: str, target: str, request: Request) -> Facts:
                 request.drawing.check(before, True)
         if request.report and before.complex:
             raise ValueError("`report` needs real samples; these are complex")
-        start = time.perf_counter()
         if request.dry_run:
             return _intended(before, request) | {"input": source, "output": target}
+        start = time.perf_counter()
         options, sigma = before.options(request.given, request.preset)
         after = before.apply(options, backend(request), report=True, sigma=sigma)
-        seconds = time.perf_counter() - start
+        facts = report.describe(before, after, time.perf_counter() - start) | {"input": source, "output": target}
         trust = _trust(before, after, request)
-        return _written(before, after, source, target, request, trust, seconds)
+        if trust:
+            facts["trust"] = trust.facts() | {"summary": trust.summary()}
+        if target == "-":
+            _write_stdout(encode(after), after.format)
+        else:
+            write(after, Path(target), overwrite=request.overwrite)
+        if request.residual:
+            before.residual(after).write(request.residual, overwrite=request.overwrite)
+        if trust and request.report:
+            trust.write(request.report, overwrite=request.overwrite)
+        if request.plot:
+            from wavefilt.plotting import plot_denoising
+
+            plot_denoising(before, after, request.plot, overwrite=request.overwrite, options=request.drawing)
+        return facts
 
 
 def backend(request: Request) -> str | Backend:
@@ -112,48 +148,104 @@ def _trust(before: Recording, after: Recording, request: Request) -> TrustReport
     return after.trust(before, call=call, **({} if request.report else {"samples": SAMPLE}))
 
 
-def _written(
-    before: Recording,
-    after: Recording,
-    source: str,
-    target: str,
-    request: Request,
-    trust: TrustReport | None,
-    seconds: float,
-) -> Facts:
-    """Write all outputs and return the facts."""
-    from wavefilt import report
-    from wavefilt.io import encode, write
-
-    facts = report.describe(before, after, seconds) | {"input": source, "output": target}
-    if trust:
-        facts["trust"] = trust.facts() | {"summary": trust.summary()}
-    if target == "-":
-        _write_stdout(encode(after), after.format)
-    else:
-        write(after, Path(target), overwrite=request.overwrite)
-    if request.residual:
-        before.residual(after).write(request.residual, overwrite=request.overwrite)
-    if trust and request.report:
-        trust.write(request.report, overwrite=request.overwrite)
-    if request.plot:
-        from wavefilt.plotting import plot_denoising
-
-        plot_denoising(before, after, request.plot, overwrite=request.overwrite, options=request.drawing)
-    return facts
-
-
 def _write_stdout(data: bytes, format: str) -> None:
     if sys.stdout is None:
         raise ValueError("standard output is closed")
     if sys.stdout.isatty() and format != "ascii":
         raise ValueError(f"a {format} file is not written to a terminal; use -o or redirect")
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def _not_streamed(request: Request) -> list[str]:
+    """Return the options given that exclude streaming."""
+    given = {**vars(request), **vars(request.layout)}
+    return [name for name in NOT_STREAMED if given[name]]
+
+
+def _needed_limit(source: str, target: str, request: Request) -> int | None:
+    """Return half of the free memory for a file that does probably not fit in it and can be streamed, else None."""
+    small = os.path.isfile(source) and os.path.getsize(source) <= SMALL
+    device = target == "-" or (os.path.exists(target) and not (os.path.isfile(target) or os.path.isdir(target)))
+    if small or device or _not_streamed(request):
+        return None
+    free, needed = _available(), _needed_memory(source, request)
+    return int(free / 2) if needed is not None and needed > free else None
+
+
+def _available() -> float:
+    """Return the free memory of the system or its container, in bytes; infinity if unknown."""
+    free = inf
+    with suppress(OSError):
+        numbers = dict(line.split(":") for line in MEMINFO.read_text().splitlines())
+        free = 1024 * int(numbers["MemAvailable"].split()[0])
+    with suppress(OSError, ValueError, KeyError):  # file pages in `memory.current` can be reclaimed, "anon" cannot
+        numbers = dict(line.split() for line in (CGROUP / "memory.stat").read_text().splitlines())
+        free = min(free, int((CGROUP / "memory.max").read_text()) - int(numbers["anon"]))
+    return max(free, 0)
+
+
+def _needed_memory(source: str, request: Request) -> float | None:
+    """Return the bytes that denoising a file in memory takes; None for a file that is not streamed."""
+    from wavefilt.arrays import compute_dtype
+    from wavefilt.memory import whole_bytes_factor
+
+    file, _ = split(source)
+    if source == "-" or not (os.path.isfile(file) or os.path.isdir(file)):  # a pipe can be read once
+        return None
     try:
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
-    except OSError as error:
-        error.filename = "standard output"
-        raise
+        with closing(_opened(source, request)) as opened:
+            size = prod(opened.shape) * compute_dtype(opened.dtype).itemsize
+            return whole_bytes_factor(request.backend) * size
+    except Exception:  # reading the file in memory gives a better message
+        return None
+
+
+def _opened(source: str, request: Request) -> Source:
+    return open_source(source, replace(request.layout, columns=None, delimiter=None), request.format)
+
+
+def _streamed(source: str, target: str, request: Request, limit: int, *automatic: str) -> Facts:
+    """Denoise a file within a memory limit; return the facts as for other files.
+
+    ``automatic`` is a note on a limit that was not asked for. Raises Failure, with 2 for a format that is not streamed,
+    3 for a file that cannot be read, else 1.
+    """
+    from wavefilt.files import stream
+    from wavefilt.recording import streamed
+    from wavefilt.report import resolved, unchanged, versions
+
+    with read_errors(source):
+        try:
+            opened = _opened(source, request)
+        except NotStreamed as error:
+            raise Failure(message(error), 2) from error
+    name = Path(source).name
+    with (
+        closing(opened),
+        run_errors(source, *automatic),
+        bar(name, quiet=request.quiet, unit="B", unit_scale=True, unit_divisor=1024) as drawn,
+    ):
+
+        def advance(done: int, total: int) -> None:
+            drawn.total = total
+            drawn.update(done - drawn.n)
+
+        options = streamed(opened, request.given, request.preset)
+        report = stream(opened, Path(target), options, limit, backend(request), request.overwrite, advance)
+    return {
+        "input": source,
+        "output": target,
+        "format": report.format,
+        "traces": report.shape[0],
+        "samples": report.shape[1],
+        "interval_s": opened.interval,
+        **resolved(options, report.level),
+        **{name: vars(report)[name] for name in MEASURED},
+        "max_memory": limit,
+        "notes": [*opened.notes, *automatic, *([] if report.level else [unchanged(options, report.shape[1])])],
+        "versions": versions(),
+    }
 
 
 def _intended(before: Recording, request: Request) -> Facts:
@@ -166,8 +258,7 @@ def _intended(before: Recording, request: Request) -> Facts:
     shape = report.transformed(before, method)
     level = method.level_for(*shape)
     notes = [*before.notes, *([] if level else [report.unchanged(method, min(shape))])]
-    facts = {**report.contents(before), **report.resolved(method, level), "notes": notes}
-    return {**facts, "bytes": sum(trace.nbytes for trace in before.traces), "dry_run": True}
+    return {**report.contents(before), **report.resolved(method, level), "notes": notes, "dry_run": True}
 
 
 def show(facts: Facts, request: Request, line: bool) -> None:
@@ -177,14 +268,13 @@ def show(facts: Facts, request: Request, line: bool) -> None:
     """
     if request.as_json:
         click.echo(json.dumps(facts, allow_nan=False))
-    line = line and not request.quiet
+    line, dry = line and not request.quiet, "dry_run" in facts
     if line:
-        tell(_intention(facts) if "dry_run" in facts else _line(facts))
-    if request.verbose and "dry_run" not in facts:
+        tell(_line(facts))
+    if request.verbose and not dry:
         tell(*_details(facts))
-    if line and "trust" in facts:
-        tell(f"  {facts['trust']['summary']}")
     if line:
+        tell(*([f"  {facts['trust']['summary']}"] if "trust" in facts else []))
         tell(*(f"  note: {as_flags(text)}" for text in facts.get("statements", ())))
     automatic = "max_memory" in facts and not request.max_memory
     if request.verbose or (line and (automatic or facts["level"] == 0)):
@@ -192,21 +282,13 @@ def show(facts: Facts, request: Request, line: bool) -> None:
 
 
 def _line(facts: Facts) -> str:
+    start = f"{facts['input']} -> {facts['output']}  {_method(facts)}"
+    if "dry_run" in facts:
+        return f"{start}  {facts['format']}, {facts['traces']} traces (dry run)"
     sigma = sorted(set(facts["sigma"]))
     spread = "..".join(f"{value:.3g}" for value in (sigma if len(sigma) < 3 else [sigma[0], sigma[-1]])) or "unknown"
-    return (
-        f"{facts['input']} -> {facts['output']}  {_method(facts)}  sigma {spread}  "
-        f"residual {100 * facts['residual_energy']:.2g} % of the energy  {facts['seconds']:.2g} s ({facts['backend']})"
-    )
-
-
-def _intention(facts: Facts) -> str:
-    size, lengths = facts["bytes"], facts["samples"]
-    samples = f"{min(lengths)} to {max(lengths)}" if isinstance(lengths, list) else lengths
-    return (
-        f"{facts['input']} -> {facts['output']}  {facts['format']}, {facts['traces']} traces x {samples} samples, "
-        f"{spelled(size)}  {_method(facts)}  about {spelled(4 * size)} of memory (dry run)"
-    )
+    residual = f"residual {100 * facts['residual_energy']:.2g} % of the energy"
+    return f"{start}  sigma {spread}  {residual}  {facts['seconds']:.2g} s ({facts['backend']})"
 
 
 def _method(facts: Facts) -> str:

@@ -20,7 +20,7 @@ from wavefilt.io.base import COMPRESSED_ENDINGS, MARK, is_store, refuse_dataset
 from wavefilt.io.files import split
 from wavefilt.recording import Recording
 
-from . import Failure, is_folder, read_errors, usage_errors
+from . import Failure, read_errors, usage_errors
 from .options import Request
 
 WILD = re.compile(r"[*?]")
@@ -58,25 +58,19 @@ def expanded(inputs: tuple[str, ...], *, results: bool) -> dict[str, str]:
         if name == "-" or os.path.lexists(file) or not WILD.search(file):
             found.setdefault(name, os.path.dirname(file))
             continue
-        matches = _matches(file)
-        if not matches:
-            raise Failure(f"{name}: no file matches this pattern", 3)
+        paths = sorted(glob.glob(file.replace("[", "[[]"), recursive=True))
+        stores = {path for path in paths if is_store(path)}
+        matches = [path for path in paths if path in stores or os.path.isfile(path)]
+        matches = [path for path in matches if stores.isdisjoint(map(str, Path(path).parents))]
         if not (results or _is_result(file)):
             matches = [path for path in matches if not _is_result(path)]
         if not matches:
-            raise Failure(f"{name}: this pattern matches only earlier results; name them, or use --out-dir", 3)
+            skipped = " but earlier results; name them, or use --out-dir" if paths else ""
+            raise Failure(f"{name}: no file matches this pattern{skipped}", 3)
         top = str(Path(*takewhile(lambda part: not WILD.search(part), Path(file).parts)))
         for path in matches:
             found.setdefault(path if dataset is None else f"{path}{MARK}{dataset}", top)
     return found
-
-
-def _matches(pattern: str) -> list[str]:
-    """Return files, and folders that are stores of a format, without the files in them."""
-    paths = sorted(glob.glob(pattern.replace("[", "[[]"), recursive=True))
-    stores = {path for path in paths if is_store(path)}
-    files = [path for path in paths if path in stores or os.path.isfile(path)]
-    return [path for path in files if not (stores and stores.intersection(map(str, Path(path).parents)))]
 
 
 def _is_result(path: str) -> bool:
@@ -94,9 +88,8 @@ def plan(names: tuple[str, ...], request: Request) -> list[tuple[str, str]]:
         raise click.UsageError("-o takes one input and no --out-dir; use --out-dir for several")
     if "" in (output, folder):
         raise click.UsageError("an output name is empty")
-    for flag, given in (("--plot", request.plot), ("--report", request.report), ("--residual", request.residual)):
-        if len(inputs) > 1 and given:
-            raise click.UsageError(f"{flag} takes one input")
+    if len(inputs) > 1 and (given := [name for name in ("plot", "report", "residual") if getattr(request, name)]):
+        raise click.UsageError(f"--{given[0]} takes one input")
     if request.plot:
         check_figure(Path(request.plot))
     if request.report:
@@ -117,12 +110,11 @@ def check_figure(path: Path) -> None:
     """Raise UsageError or Failure unless figures can be drawn, and written to this file."""
     from wavefilt.plotting import figure
 
-    try:
-        figure.check_target(path)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from error
-    except ImportError as error:
-        raise Failure(str(error), 1) from error
+    with usage_errors():
+        try:
+            figure.check_target(path)
+        except ImportError as error:
+            raise Failure(str(error), 1) from error
 
 
 def _default_output(source: str, folder: str | None, top: str | None) -> str:
@@ -151,8 +143,7 @@ def _check_outputs(jobs: list[tuple[str, str]], request: Request) -> None:
         source, dataset = split(source)
         if dataset is not None:
             refuse_dataset(Path(target))
-        # a missing input, or a folder of files, fails when it is read, as one file of the batch
-        if target != "-" and (source == "-" or os.path.lexists(source)) and not is_folder(source):
+        if target != "-" and (source == "-" or os.path.lexists(source)):  # a missing input fails when it is read
             outputs.append(Path(target))
     inputs = {_identity(split(source)[0]): source for source, _ in jobs if source != "-"}
     seen = set()

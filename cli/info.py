@@ -15,7 +15,7 @@ from .files import expanded, read
 from .options import INPUT, LAYOUT, chosen, command, layout_of
 
 MOST = 20
-"""Channels, and gaps of each, that are listed."""
+"""Channels that are listed."""
 
 
 @command(
@@ -42,14 +42,13 @@ def info(inputs: tuple[str, ...], as_json: bool, format: str | None, **layout: o
 
                 facts = report.examine(read(path, described, format)) | {"input": path}
         except Failure as failure:
+            if len(paths) == 1:
+                raise
             failures.append(failure)
-            if len(paths) > 1:
-                failure.show()
+            failure.show()
             continue
         blank = "\n" if i and not as_json else ""
         click.echo(json.dumps(facts, allow_nan=False) if as_json else f"{blank}{text(facts)}")
-    if failures and len(paths) == 1:
-        raise failures[0]
     if failures:
         raise Failure(f"{len(failures)} of {len(paths)} files cannot be shown", 4)
 
@@ -59,26 +58,25 @@ def text(facts: Facts) -> str:
     empty = facts["traces"] - facts["live_traces"] - facts["dead_traces"]
     counts = {"live": facts["live_traces"], "dead (constant)": facts["dead_traces"], "without samples": empty}
     traces = [f"{count} {name}" for name, count in counts.items() if count or name == "live"]
+    amplitudes = "none" if facts["minimum"] is None else f"{facts['minimum']:.4g} to {facts['maximum']:.4g}"
     rows = {
         "format": f"{facts['format']}, {facts['dtype']}",
         "traces": f"{facts['traces']}: {', '.join(traces)}",
         "samples": f"{_range(facts['samples'], ',d')} per trace",
         "interval": _seconds(facts["interval_s"]),
         "duration": _seconds(facts["duration_s"]),
-        "amplitudes": _amplitudes(facts),
+        "amplitudes": f"{amplitudes} (units of the file)",
+        **_field(facts),
     }
-    rows |= _field(facts)
     if facts["gap_samples"]:
         rows["gaps"] = f"{facts['gap_samples']:,} samples are NaN or masked"
     lines = [facts["input"], *(f"  {name:11}{value}" for name, value in rows.items())]
     channels = facts.get("channels", [])
     for channel in channels[:MOST]:
         lines.append(f"  {channel['id']:20} {channel['start']} to {channel['end']}, {channel['samples']:,} samples")
-        for gap in channel["gaps"][:MOST]:
+        for gap in channel["gaps"]:
             kind = "gap" if gap["seconds"] > 0 else "overlap"
             lines.append(f"    {kind} of {abs(gap['seconds']):.6g} s from {gap['from']}")
-        if more := channel["gaps"][MOST:]:
-            lines.append(f"    and {len(more)} more, {sum(max(gap['seconds'], 0) for gap in more):.6g} s of gaps")
     if len(channels) > MOST:
         lines.append(f"  and {len(channels) - MOST} more channels; --json lists them all")
     return "\n".join(map(printable, [*lines, *_levels(facts), *(f"  note: {note}" for note in facts["notes"])]))
@@ -119,14 +117,11 @@ def _levels(facts: Facts) -> list[str]:
     columns = [spreads(facts[f"{name}_by_level"], facts[f"{name}_range_by_level"]) for name in ("sigma", "mean_square")]
     for level, (noise, energy) in enumerate(zip(*columns, strict=True), 1):
         name = f"level {level}{', finest' if level == 1 else ''}"
-        band = f"{0.5 / interval / 2**level:.4g} to {1 / interval / 2**level:.4g} Hz" if _one(interval) else ""
-        band = f"{band:20}" if band else ""
+        known = isinstance(interval, float) and interval > 0
+        band = f"{0.5 / interval / 2**level:.4g} to {1 / interval / 2**level:.4g} Hz" if known else ""
+        band = f"{band:20}" if known else ""
         lines.append(f"    {name:16}{band}sigma {noise:28} mean square {energy}")
     return lines if len(lines) > 1 else [f"  {facts['wavelet']}: too short for one level"]
-
-
-def _one(interval: object) -> bool:
-    return isinstance(interval, float) and interval > 0
 
 
 def _range(value: int | float | list[float], format: str) -> str:
@@ -139,9 +134,3 @@ def _seconds(value: float | list[float | None] | None) -> str:
     if value is None or (isinstance(value, list) and None in value):
         return "unknown"
     return f"{_range(value, '.6g')} s"  # type: ignore[arg-type]
-
-
-def _amplitudes(facts: Facts) -> str:
-    if facts["minimum"] is None:
-        return "none"
-    return f"{facts['minimum']:.4g} to {facts['maximum']:.4g} (units of the file)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import fields, replace
@@ -19,6 +20,7 @@ from wavefilt.plotting import PlotOptions
 from wavefilt.thresholding.rules import RULES
 from wavefilt.thresholding.shrinkage import FUNCTIONS
 from wavefilt.vocabulary import BASES, DETRENDS, DISPLAYS, ESTIMATORS, PANELS, SCOPES, SIGMAS, TRACES_BY
+from wavefilt.wavelets import filters
 from wavefilt.wavelets.boundary import EXTENSIONS
 
 Function = TypeVar("Function", bound=Callable[..., None])
@@ -29,7 +31,6 @@ GROUPS = (IO, METHOD, NOISE, PICTURES, BATCH, COMPUTING, LAYOUT)
 MOST = 12
 """Options that `--help` shows; `--help-all` shows the others as well."""
 EVERYTHING = "wavefilt.help_all"
-MOST_NUMBERS = 1 << 16
 
 
 class Text(click.ParamType):  # type: ignore[type-arg]  # no type argument at run time before click 8.5
@@ -76,14 +77,6 @@ class Option(click.Option):
         if isinstance(self.type, Text) and self.help and self.help.endswith(":"):
             shown.help = f"{self.help} {', '.join(self.type.names())}."
         return click.Option.get_help_record(shown, ctx)
-
-
-class Subcommands(click.Group):
-    """A group whose help does not shorten the descriptions of its commands."""
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, own.get_short_help_str(1000)) for name, own in sorted(self.commands.items())])
 
 
 class Command(click.Command):
@@ -155,32 +148,18 @@ def number_or_text(text: str) -> float | str:
         return text
 
 
-def moments(text: str) -> list[float | str]:
-    """Parse seconds and times separated by commas."""
-    return [number_or_text(part) for part in text.split(",")]
-
-
 def whole_or_auto(text: str) -> int | None:
     if text != "auto" and not text.isdecimal():
         raise ValueError(f"{text!r} is neither a whole number nor auto")
     return None if text == "auto" else int(text)
 
 
-def numbers_or_all(text: str) -> str | tuple[int, ...]:
-    return text if text == "all" else numbers(text)
-
-
 def numbers(text: str) -> tuple[int, ...]:
     """Parse whole numbers and ranges: ``2,4-6``."""
-    chosen: list[int] = []
-    for part in text.split(","):
-        first, dash, last = part.strip().partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()):
-            raise ValueError(f"{text!r} is not a list like 2,4-6")
-        chosen += range(int(first), min(int(last if dash else first), int(first) + MOST_NUMBERS) + 1)
-        if len(chosen) > MOST_NUMBERS:
-            raise ValueError(f"{text!r} is more than {MOST_NUMBERS} numbers")
-    return tuple(chosen)
+    if not re.fullmatch(r"\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*", text):
+        raise ValueError(f"{text!r} is not a list like 2,4-6")
+    ends = [[int(number) for number in part.split("-")] for part in text.split(",")]
+    return tuple(number for end in ends for number in range(end[0], end[-1] + 1))
 
 
 def use_threads(ctx: click.Context, param: click.Parameter, value: int | None) -> None:
@@ -189,12 +168,6 @@ def use_threads(ctx: click.Context, param: click.Parameter, value: int | None) -
 
         set_num_threads(value)
         ctx.call_on_close(lambda: set_num_threads(None))
-
-
-def wavelets() -> list[str]:
-    from wavefilt.wavelets.filters import names
-
-    return names()
 
 
 def calibrations() -> list[str]:
@@ -214,7 +187,7 @@ FILE, FOLDER = click.Path(dir_okay=False), click.Path(file_okay=False)
 COUNT, SIZE = click.IntRange(min=1), Text(whole)
 INPUT = Text(files=True)
 """A file; wildcards and ::NAME of an array may be in the name."""
-WAVELET = Text(names=wavelets)
+WAVELET = Text(names=filters.names)
 STREAMED = ", ".join(format.name for format in FORMATS.values() if format.streamed)
 TABLE = [
     Option("-o", "--output", brief=True, type=INPUT, metavar="OUT",
@@ -267,7 +240,8 @@ TABLE = [
            help="Estimate the noise in the seconds before a pick, which is a time (UTC) or seconds from the trigger."),
     Option("--noise-running", group=NOISE, type=float, metavar="SECONDS",
            help="For noise that changes: estimate it in a moving window, much longer than the signals."),
-    Option("--noise-intervals", group=NOISE, type=Text(moments), metavar="T[,T...]",
+    Option("--noise-intervals", group=NOISE, metavar="T[,T...]",
+           type=Text(lambda text: [number_or_text(part) for part in text.split(",")]),
            help="For noise that changes: estimate it between these times."),
 
     Option("--plot", brief=True, group=PICTURES, type=FILE, metavar="FILE",
@@ -299,7 +273,7 @@ TABLE = [
     Option("--backend", group=COMPUTING, type=Text(names=lambda: ["auto", *backends.names()]), metavar="NAME",
            default="auto", help="One of:"),
     Option("-j", "threads", group=COMPUTING, type=COUNT, metavar="N", callback=use_threads, expose_value=False,
-           help="Cores: N processes for small files, N threads for a large file. [default: all]"),
+           help="Number of threads. [default: all cores]"),
     Option("--max-memory", group=COMPUTING, type=Text(in_bytes), metavar="SIZE",
            help=f"Memory limit, such as 1GiB, for files of any size ({STREAMED}). "
            "[default: half of the free memory, for files that do not fit]"),
@@ -307,7 +281,8 @@ TABLE = [
            help="cuda: let the compiler reorder and approximate arithmetic."),
     Option("--no-padding", group=COMPUTING, is_flag=True,
            help="cuda: tiles in shared memory without padding."),
-    Option("--devices", group=COMPUTING, type=Text(numbers_or_all, names=["all"]), metavar="all|N,...",
+    Option("--devices", group=COMPUTING, metavar="all|N,...",
+           type=Text(lambda text: text if text == "all" else numbers(text), names=["all"]),
            help="cuda: GPUs of this host that share the traces."),
 
     Option("--format", group=LAYOUT, type=Text(names=FORMATS), metavar="NAME",
@@ -351,17 +326,6 @@ SIGMAS_OF = {flag.replace("-", "_"): form for form, flag in NOISE_FLAGS.items() 
 def chosen(*names: str) -> list[Option]:
     """Return the options of these groups or names, in the order of the table."""
     return [option for option in TABLE if option.group in names or option.name in names]
-
-
-def add(*options: Callable[[Function], Function]) -> Callable[[Function], Function]:
-    """Return a decorator that adds options to a command, in this order."""
-
-    def added(function: Function) -> Function:
-        for option in reversed(options):
-            function = option(function)
-        return function
-
-    return added
 
 
 DEVICE = click.option(

@@ -11,14 +11,14 @@ import click
 
 from wavefilt.benchmarks.common.command import FILE, Results, with_output, with_results
 from wavefilt.cli import usage_errors
-from wavefilt.cli.options import COUNT, DEVICE, SIZE, WAVELET, Subcommands, Text
+from wavefilt.cli.options import COUNT, DEVICE, SIZE, WAVELET, Text
 from wavefilt.ske.occupancy import CAPABILITIES
 
 if TYPE_CHECKING:
     from wavefilt.ske import Calibration
 
 
-@click.group("ske", cls=Subcommands)
+@click.group("ske")
 def ske() -> None:
     """Estimate CUDA kernels before they run (the SKE model). No GPU is needed, except to calibrate."""
 
@@ -64,10 +64,9 @@ def devices(results: Results) -> None:
 
 
 @ske.command("calibrate", epilog="Example: wavefilt ske calibrate -o mine.json")
-@click.option("--constants", "constants_only", is_flag=True, help="Run the microbenchmarks only, without the fit.")
 @click.option("--rows", type=FILE, help="Save the measured launches of the fit as JSON.")
 @with_results
-def calibrate(constants_only: bool, rows: Path | None, results: Results) -> None:
+def calibrate(rows: Path | None, results: Results) -> None:
     """Measure this GPU for the calibrated model, in some minutes; pass the file to --device."""
     if results.path is None and not results.as_json:
         raise click.UsageError("name a file for the calibration with -o, or print it with --json")
@@ -76,13 +75,11 @@ def calibrate(constants_only: bool, rows: Path | None, results: Results) -> None
 
         device = calibration.constants()
         results.keep(json.loads(device.to_json()))  # in case the fit fails
-        if not constants_only:
-            found = list(measure.rows(fit.fit_cases(), repeats=15))
-            device = fit.fitted(found, device)
-            replace(results, path=rows).keep(fit.result_of(found, device))
-    results.finish(
-        json.loads(device.to_json()), lambda: f"{device.name}: {device.measured['seconds']} s, {results.path}"
-    )
+        found = list(measure.rows(fit.fit_cases(), repeats=15))
+        device = fit.fitted(found, device)
+        replace(results, path=rows).keep(fit.result_of(found, device))
+    seconds = device.measured["seconds"]
+    results.finish(json.loads(device.to_json()), lambda: f"{device.name}: {seconds} s, {results.path}")
 
 
 @ske.command("estimate", epilog="Example: wavefilt ske estimate --samples 64Mi")

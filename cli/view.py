@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +36,10 @@ def view(input: str, port: int, no_browser: bool, overwrite: bool, **parsed: Any
         jobs = plan((input,), request)
     if input == "-" or len(jobs) > 1:
         raise click.UsageError("view takes one file")
-    try:
+    with run_errors("view"):
         from wavefilt import plotting
 
         plotting.check_installed()
-    except ImportError as error:
-        raise Failure(str(error), 1) from error
     from wavefilt.containers import of_file
     from wavefilt.io.files import check_output
     from wavefilt.plotting import viewer
@@ -53,13 +52,14 @@ def view(input: str, port: int, no_browser: bool, overwrite: bool, **parsed: Any
         traces = of_file(path, recording, {"format": request.format, **asdict(request.layout)})
         first = viewer.denoise(traces, request.given, request.backend, request.preset)
 
-    def page() -> viewer.Viewer:
-        return viewer.Viewer(first, output=target, overwrite=overwrite, target=request.output, words=message)
-
-    def opened(address: str) -> None:
-        tell(f"{address}  (Ctrl-C ends it)")
-
+    page = partial(viewer.Viewer, first, output=target, overwrite=overwrite, target=request.output, words=message)
     try:
-        viewer.run(page, f"{traces.name} - wavefilt", port, not no_browser, opened)
+        viewer.run(
+            page,
+            f"{traces.name} - wavefilt",
+            port,
+            not no_browser,
+            lambda address: tell(f"{address}  (Ctrl-C ends it)"),
+        )
     except OSError as error:
         raise Failure(f"port {port}: {error.strerror or error}; use another --port, or none", 1) from error

@@ -27,12 +27,11 @@ def wavelets(family: str | None, as_json: bool) -> None:
     from wavefilt.wavelets.dual_tree import BIORTS, QSHIFTS
     from wavefilt.wavelets.filters import as_wavelet, names
 
-    filters = [as_wavelet(name) for name in names()]
+    filters = sorted(map(as_wavelet, names()), key=lambda one: (one.short_family_name, one.dec_len, one.name))
     if family is not None:
         if family not in families():
             raise click.UsageError(f"{family!r} is not a wavelet family; families are {', '.join(families())}")
         filters = [one for one in filters if one.short_family_name == family]
-    filters.sort(key=lambda one: (one.short_family_name, one.dec_len, one.name))
     rows = [
         {
             "name": one.name,
@@ -47,12 +46,10 @@ def wavelets(family: str | None, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(rows))
         return
-    click.echo(f"{'name':8} {'taps':>4} {'moments':>7}  {'family':24} {'orthogonal':10} symmetry")
+    line = "{name:8} {taps:>4} {vanishing_moments:>7}  {family:24} {orthogonal!s:10} {symmetry}"
+    click.echo(line.format_map({name: name for name in rows[0]} | {"vanishing_moments": "moments"}))
     for row in rows:
-        values = row | {"orthogonal": "yes" if row["orthogonal"] else "no"}
-        values["vanishing_moments"] = row["vanishing_moments"] or "-"
-        line = "{name:8} {taps:4} {vanishing_moments:>7}  {family:24} {orthogonal:10} {symmetry}"
-        click.echo(line.format(**values))
+        click.echo(line.format_map(row | {"vanishing_moments": row["vanishing_moments"] or "-"}))
     if family is None:
         click.echo(
             f"\n--transform dtcwt: FIRST,LATER such as {DTCWT.default_wavelet}; FIRST is {', '.join(BIORTS)}, LATER "

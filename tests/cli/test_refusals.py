@@ -137,8 +137,8 @@ USAGE = """
 2 .html         denoise x.npy --report z.txt
 2 sigma         denoise x.npy --sigma 1,2
 2 sigma         denoise x.npy --sigma -4
-2 65536         denoise x.npy --columns 1-99999999999
-2 'denoise'     denoize
+2 2,4-6         denoise x.npy --columns 1-99999999999
+2 'denoize'     denoize
 2 'modwt'       denoise x.npy --transform swt
 2 'reflect'     denoise x.npy --mode mirror
 2 output        convert x.npy
@@ -191,9 +191,9 @@ USAGE = """
 2 same          denoise survey/a/?.npy link/?.npy
 2 same          denoise x.npy -o r.html --report r.html
 3 survey/b/*.d* denoise survey/b/*.d* --overwrite
-3 survey/a/*.npy denoise survey/a
-3 survey/a/*.npy info survey/a
-4 survey/a/*.npy denoise survey/a x.npy --dry-run
+3 folder        denoise survey/a
+3 folder        info survey/a
+4 folder        denoise survey/a x.npy --dry-run
 2 out-dir       denoise x.npy -o survey
 # links to themselves
 3 loop.npy      denoise loop.npy

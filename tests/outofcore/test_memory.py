@@ -11,7 +11,7 @@ import pytest
 import wavefilt
 from tests.support.checkout import ROOT, run
 from tests.support.file_bytes import segy_file
-from wavefilt.cli import streaming
+from wavefilt.cli import denoise
 
 MIB = 1 << 20
 PEAK = """
@@ -93,8 +93,8 @@ def test_a_file_larger_than_memory_is_streamed_automatically(tmp_path, monkeypat
         if kind == "container":
             (folder / "memory.stat").write_text(f"anon {40 * MIB}\nfile 5\n")
             (folder / "memory.max").write_text(f"{100 * MIB}\n")
-        monkeypatch.setattr(streaming, "MEMINFO", folder / "meminfo")
-        monkeypatch.setattr(streaming, "CGROUP", folder)
+        monkeypatch.setattr(denoise, "MEMINFO", folder / "meminfo")
+        monkeypatch.setattr(denoise, "CGROUP", folder)
         code, _, err = run(capsys, "denoise", tmp_path / "x.npy", "--backend", "pywavelets", "--overwrite")
         assert (code, "larger than memory: streamed" in err) == (0, True), err
         assert np.array_equal(np.load(tmp_path / "x.denoised.npy"), wavefilt.denoise(x, backend="pywavelets"))
