@@ -239,12 +239,12 @@ class Comparison:
     def _ndim(self) -> Literal[1, 2]:
         return 1 if self.taken.ndim == 1 else 2
 
-    def _denoised(self, method: Mapping[str, Any], rows: Array, traces: Sequence[int] | None = None) -> Array:
-        """Denoise rows like those of ``traces``, with the noise of the method or else that of each trace."""
+    def _denoised(self, method: Mapping[str, Any], rows: Array, sigmas: Sequence[NoiseForm] = ()) -> Array:
+        """Denoise rows with the noise of the method, or else ``sigmas``, by default those of the samples."""
         options, done = Options(**method, ndim=self._ndim), np.empty_like(rows)
         if "sigma" in method:
             return np.asarray(run(rows, options, self.backend).samples)
-        sigmas = self.taken.sigmas if traces is None else [self.taken.sigmas[i] for i in traces]
+        sigmas = sigmas or self.taken.sigmas
         for sigma in dict.fromkeys(sigmas):
             used = replace(options, sigma=sigma) if not self.declared or supports(options, sigma) else options
             chosen = [each == sigma for each in sigmas]
@@ -256,11 +256,9 @@ class Comparison:
         taken = self.taken
         count = taken.rows.shape[1] if taken.ndim == 2 else len(taken.rows)
 
-        def again(rows: Floats, traces: Array) -> Floats:
-            shape = (1, *rows.shape) if taken.ndim == 2 else rows.shape
-            own = rows.astype(taken.rows.dtype).reshape(shape)
-            y = self._denoised({**self.common, **trial.own}, own, [0] if taken.ndim == 2 else traces.tolist())
-            return np.asarray(y, np.float64).reshape(rows.shape)
+        def again(rows: Floats) -> Array:
+            own = rows.astype(taken.rows.dtype).reshape(-1, *rows.shape[2 - taken.ndim :])
+            return self._denoised({**self.common, **trial.own}, own, [self.sigma] * len(own)).reshape(rows.shape)
 
         return harm.verdict(harm.find(self.x[:count], trial.denoised[:count], again, self.sigma))
 
