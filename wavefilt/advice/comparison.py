@@ -78,8 +78,6 @@ class Trial:
         Whether the difference from the first method is within its standard error.
     residual : float
         Energy of the residual over the energy of the samples about their mean.
-    seconds : float
-        Run time for all samples, scaled up from those that were used.
     verdict : {"harmless", "undecided", "harmful", "untested"}
         The verdict of the trust report, for the first methods; otherwise ``"untested"``.
     """
@@ -89,7 +87,6 @@ class Trial:
     gain_db: float
     gain_error_db: float
     residual: float
-    seconds: float
     own: Mapping[str, Any] = field(repr=False)
     """The options that differ from those of all methods."""
     denoised: Array = field(repr=False)
@@ -186,15 +183,13 @@ class Comparison:
         """Denoise and estimate the error. Raises ValueError where options cannot be combined."""
         method = {**self.common, **own}
         y = self._denoised(method, self.taken.rows).reshape(self.x.shape)
-        start = time.perf_counter()
         errors = self._errors(method)
-        seconds = (time.perf_counter() - start) / PROBES * self.whole.rows.size / self.taken.rows.size
         uncertainty = _standard_error(errors)
         risk = max(float(errors.mean()), uncertainty, 1e-12)  # the estimate can be 0
         gain, gain_error = -10 * math.log10(risk), 10 / math.log(10) * uncertainty / risk
         x = self.x[self.variance > 0].astype(np.float64)
         share = np.nansum((x - y[self.variance > 0]) ** 2) / np.nansum((x - np.nanmean(x, axis=1, keepdims=True)) ** 2)
-        return Trial({**self.given, **own}, name, gain, gain_error, float(share), seconds, own, y, errors)
+        return Trial({**self.given, **own}, name, gain, gain_error, float(share), own, y, errors)
 
     def candidates(self, transforms: Sequence[str], rules: Sequence[Any]) -> list[dict[str, Any]]:
         """Return the options of every rule with every transform; for sections and all rules also "fk" and "dtcwt"."""
@@ -300,14 +295,12 @@ class Comparison:
         """Return a table and notes."""
         shown = self.trials if len(self.trials) <= ROWS else self.trials[: ROWS - 1]
         width = max(len(trial.name) for trial in shown)
-        rows = [f"{'':{width + 2}}{'gain':>14}  {'residual':>8}  {'verdict':9}  {'time':>8}"]
+        rows = [f"{'':{width + 2}}{'gain':>14}  {'residual':>8}  verdict"]
         for trial in shown:
             mark = "=" if trial.tied and len(self.tied) > 1 else " "
             gain = f"{trial.gain_db:+.1f} ±{trial.gain_error_db:.1f} dB"
             verdict = "" if trial.verdict == "untested" else trial.verdict
-            rows.append(
-                f"{mark} {trial.name:{width}}{gain:>14}  {trial.residual:8.1%}  {verdict:9}  {trial.seconds:6.2g} s"
-            )
+            rows.append(f"{mark} {trial.name:{width}}{gain:>14}  {trial.residual:8.1%}  {verdict}".rstrip())
         if rest := self.trials[len(shown) :]:
             rows.append(f"  and {len(rest)} more, from {rest[0].gain_db:+.1f} to {rest[-1].gain_db:+.1f} dB")
         return rows + [f"note: {note}" for note in self.notes()]

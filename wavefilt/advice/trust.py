@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from wavefilt._version import __version__
-from wavefilt.arrays import Array, Counts, Floats, constant, take
+from wavefilt.arrays import Array, Counts, Floats, take
 from wavefilt.options import Clock, Noise, NoiseForm
 from wavefilt.quality import arrival_shift
 from wavefilt.report import Facts
@@ -185,17 +185,12 @@ class TrustReport:
 
     def origin(self) -> dict[str, str]:
         """Return the data, the call and the noise that were judged, in words."""
-        gaps = np.isnan(self.noisy)
-        dead = sum(bool(constant(own[None], gaps=True)[0]) for own in self.noisy if not np.isnan(own).all())
-        same = int(((np.nan_to_num(self.residual) == 0) | gaps).all(axis=1).sum())
-        samples = f"{same} of {len(self.noisy)} traces are unchanged, {dead} of them dead (constant); {gaps.sum()} of "
-        samples += f"{gaps.size} samples are in gaps, masked or not finite."
         return {
             "command or call": self.call or "not given",
             "version": f"wavefilt {__version__}",
             "noise": "; ".join(f"{kind}: {source}" for kind, source in self.noise),
             "SHA-256 of the noisy samples": self.checksum,
-            "samples": " ".join([samples, *self.notes]),
+            **({"samples": " ".join(self.notes)} if self.notes else {}),
         }
 
     def times(self, samples: ArrayLike) -> Floats:
