@@ -363,8 +363,9 @@ def compare(
         Options of `denoise` for each method instead: ``[{"rule": "js", "transform": "modwt"}, {"level": 8}]``.
     sigma : {"level", "global"}, float, or tuple
         As for `denoise`, for the methods and for the noise of the estimate alike. A noise window or a number declares
-        the noise, "global" declares it white. Otherwise the median spectrum of the whole trace is used if the record
-        contains a quiet window, and white noise if it does not.
+        the noise, "global" declares it white. Windows that differ between traces declare it where they overlap.
+        Otherwise the median spectrum of the whole trace is used if the record contains a quiet window, and the
+        spectrum of the three highest octaves, extrapolated, if it does not.
     wavelet, axis, axes, backend, **options
         As for `denoise`, the same for all methods. Streams and recordings take ``sigma`` in seconds, times and picks;
         with any ``axes`` they are a section.

@@ -395,7 +395,6 @@ def report(
     traces, part, notes = _sample(len(rows[0]), rows[0].shape[1], samples)
     x, y = (np.asarray(own[traces, part], np.float64) for own in rows)
     x, y = (np.where(np.isfinite(own), own, np.nan) for own in (x, y))
-
     effects = harm.find(x, y, denoise, sigma)
     unit = effects[0].unit
     shifts = break_shifts(x / unit, y / unit, effects[0].model.variance)
