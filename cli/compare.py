@@ -36,7 +36,7 @@ from .progress import steps
 if TYPE_CHECKING:
     from wavefilt.advice import Comparison
 
-TRIAL = ("options", "name", "gain_db", "gain_error_db", "tied", "residual", "seconds", "verdict")
+TRIAL = ("options", "name", "gain_db", "gain_error_db", "tied", "residual", "verdict")
 """The facts of a method in JSON."""
 SOURCE = click.Argument(["source"], type=INPUT, metavar="FILE")
 

@@ -6,7 +6,7 @@ import html
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
@@ -20,7 +20,7 @@ from wavefilt.arrays import Array
 from wavefilt.backends import Backend, registry
 from wavefilt.engine import Outcome
 from wavefilt.errors import OptionError
-from wavefilt.options import Clock, Keywords, NoiseForm, Options, check_names, checked, completed
+from wavefilt.options import Clock, Keywords, NoiseForm, Options, check_names, checked, completed, to_call, to_give
 from wavefilt.vocabulary import Display, Preset, TracesBy, Window
 from wavefilt.wavelets.filters import WaveletLike
 
@@ -324,7 +324,7 @@ class Recording(io.Contents):
         report, which states the options, or the ``call`` or command that is given. Traces of several lengths end in
         gaps. Raises ValueError for recordings of different shapes, and TypeError for complex samples.
         """
-        from wavefilt.advice.trust import call_in_python, report
+        from wavefilt.advice.trust import report
         from wavefilt.report import statements
 
         if [len(trace) for trace in self.traces] != [len(trace) for trace in noisy.traces]:
@@ -341,7 +341,10 @@ class Recording(io.Contents):
         window = self.noise.common if self.noise else None
         delays, declared = set(noisy.delays), noisy.declared_noise is not None
         if options is not None and not call:
-            call = call_in_python(noisy.source, options, noisy.recipe, declared, self.noise is not None)
+            given = {each.name: getattr(options, each.name) for each in fields(Options) if each.init}
+            given |= {"two_dimensional": given.pop("ndim") == 2, "transform": options.transform.word}
+            given |= {"rule": options.rule.option} | ({"sigma": None} if self.noise else {})
+            call = f"wavefilt.read({noisy.source!r}).denoise({to_call(to_give(given, **noisy.recipe), declared)})"
         found = report(
             before,
             after,

@@ -208,6 +208,8 @@ def test_labelled_data_as_their_samples(make, line):
         np.testing.assert_array_equal([trace.data for trace in denoised], alike)
         start = data[0].stats.starttime
         assert risks(wavefilt.compare(data, rule=SOME, sigma=("window", start + 0.5, start + 4.5))) == wanted
-        data[0].trim(endtime=start + 9)
+        data[0].trim(start + 0.2, start + 9)
         assert wavefilt.compare(data, rule=SOME).traces == 5
+        shared = wavefilt.compare(data, rule=SOME, sigma=("window", start + 0.5, start + 4.5)).model
+        assert (shared.kind, shared.window) == ("declared", (50, 430))
         np.testing.assert_allclose(wavefilt.estimate_sigma(data), 1, rtol=0.2)

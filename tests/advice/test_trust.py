@@ -100,8 +100,6 @@ def test_dead_traces_gaps_and_extremes(gather):
     x[1], x[2, 100:300], x[3] = 5, np.nan, np.nan
     y = np.array([denoise(row[None])[0] for row in x])
     found = trust.report(x, y)
-    assert "2 of 12 traces" in found.origin()["samples"]
-    assert f"{200 + 512} of {x.size}" in found.origin()["samples"]
     assert np.isnan(found.effect.p_value[2, 4:8]).all()
     assert np.isnan(found.effect.p_value[[1, 3]]).all()
     large, tiny = (trust.report(x * unit, y * unit).facts() for unit in (2.0**1000, 2.0**-1000))

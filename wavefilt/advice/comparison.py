@@ -78,8 +78,6 @@ class Trial:
         Whether the difference from the first method is within its standard error.
     residual : float
         Energy of the residual over the energy of the samples about their mean.
-    seconds : float
-        Run time for all samples, scaled up from those that were used.
     verdict : {"harmless", "undecided", "harmful", "untested"}
         The verdict of the trust report, for the first methods; otherwise ``"untested"``.
     """
@@ -89,7 +87,6 @@ class Trial:
     gain_db: float
     gain_error_db: float
     residual: float
-    seconds: float
     own: Mapping[str, Any] = field(repr=False)
     """The options that differ from those of all methods."""
     denoised: Array = field(repr=False)
@@ -186,15 +183,13 @@ class Comparison:
         """Denoise and estimate the error. Raises ValueError where options cannot be combined."""
         method = {**self.common, **own}
         y = self._denoised(method, self.taken.rows).reshape(self.x.shape)
-        start = time.perf_counter()
         errors = self._errors(method)
-        seconds = (time.perf_counter() - start) / PROBES * self.whole.rows.size / self.taken.rows.size
         uncertainty = _standard_error(errors)
         risk = max(float(errors.mean()), uncertainty, 1e-12)  # the estimate can be 0
         gain, gain_error = -10 * math.log10(risk), 10 / math.log(10) * uncertainty / risk
         x = self.x[self.variance > 0].astype(np.float64)
         share = np.nansum((x - y[self.variance > 0]) ** 2) / np.nansum((x - np.nanmean(x, axis=1, keepdims=True)) ** 2)
-        return Trial({**self.given, **own}, name, gain, gain_error, float(share), seconds, own, y, errors)
+        return Trial({**self.given, **own}, name, gain, gain_error, float(share), own, y, errors)
 
     def candidates(self, transforms: Sequence[str], rules: Sequence[Any]) -> list[dict[str, Any]]:
         """Return the options of every rule with every transform; for sections and all rules also "fk" and "dtcwt"."""
@@ -239,12 +234,12 @@ class Comparison:
     def _ndim(self) -> Literal[1, 2]:
         return 1 if self.taken.ndim == 1 else 2
 
-    def _denoised(self, method: Mapping[str, Any], rows: Array, traces: Sequence[int] | None = None) -> Array:
-        """Denoise rows like those of ``traces``, with the noise of the method or else that of each trace."""
+    def _denoised(self, method: Mapping[str, Any], rows: Array, sigmas: Sequence[NoiseForm] = ()) -> Array:
+        """Denoise rows with the noise of the method, or else ``sigmas``, by default those of the samples."""
         options, done = Options(**method, ndim=self._ndim), np.empty_like(rows)
         if "sigma" in method:
             return np.asarray(run(rows, options, self.backend).samples)
-        sigmas = self.taken.sigmas if traces is None else [self.taken.sigmas[i] for i in traces]
+        sigmas = sigmas or self.taken.sigmas
         for sigma in dict.fromkeys(sigmas):
             used = replace(options, sigma=sigma) if not self.declared or supports(options, sigma) else options
             chosen = [each == sigma for each in sigmas]
@@ -256,11 +251,9 @@ class Comparison:
         taken = self.taken
         count = taken.rows.shape[1] if taken.ndim == 2 else len(taken.rows)
 
-        def again(rows: Floats, traces: Array) -> Floats:
-            shape = (1, *rows.shape) if taken.ndim == 2 else rows.shape
-            own = rows.astype(taken.rows.dtype).reshape(shape)
-            y = self._denoised({**self.common, **trial.own}, own, [0] if taken.ndim == 2 else traces.tolist())
-            return np.asarray(y, np.float64).reshape(rows.shape)
+        def again(rows: Floats) -> Array:
+            own = rows.astype(taken.rows.dtype).reshape(-1, *rows.shape[2 - taken.ndim :])
+            return self._denoised({**self.common, **trial.own}, own, [self.sigma] * len(own)).reshape(rows.shape)
 
         return harm.verdict(harm.find(self.x[:count], trial.denoised[:count], again, self.sigma))
 
@@ -302,14 +295,12 @@ class Comparison:
         """Return a table and notes."""
         shown = self.trials if len(self.trials) <= ROWS else self.trials[: ROWS - 1]
         width = max(len(trial.name) for trial in shown)
-        rows = [f"{'':{width + 2}}{'gain':>14}  {'residual':>8}  {'verdict':9}  {'time':>8}"]
+        rows = [f"{'':{width + 2}}{'gain':>14}  {'residual':>8}  verdict"]
         for trial in shown:
             mark = "=" if trial.tied and len(self.tied) > 1 else " "
             gain = f"{trial.gain_db:+.1f} ±{trial.gain_error_db:.1f} dB"
             verdict = "" if trial.verdict == "untested" else trial.verdict
-            rows.append(
-                f"{mark} {trial.name:{width}}{gain:>14}  {trial.residual:8.1%}  {verdict:9}  {trial.seconds:6.2g} s"
-            )
+            rows.append(f"{mark} {trial.name:{width}}{gain:>14}  {trial.residual:8.1%}  {verdict}".rstrip())
         if rest := self.trials[len(shown) :]:
             rows.append(f"  and {len(rest)} more, from {rest[0].gain_db:+.1f} to {rest[-1].gain_db:+.1f} dB")
         return rows + [f"note: {note}" for note in self.notes()]
@@ -372,8 +363,9 @@ def compare(
         Options of `denoise` for each method instead: ``[{"rule": "js", "transform": "modwt"}, {"level": 8}]``.
     sigma : {"level", "global"}, float, or tuple
         As for `denoise`, for the methods and for the noise of the estimate alike. A noise window or a number declares
-        the noise, "global" declares it white. Otherwise the median spectrum of the whole trace is used if the record
-        contains a quiet window, and white noise if it does not.
+        the noise, "global" declares it white. Windows that differ between traces declare it where they overlap.
+        Otherwise the median spectrum of the whole trace is used if the record contains a quiet window, and the
+        spectrum of the three highest octaves, extrapolated, if it does not.
     wavelet, axis, axes, backend, **options
         As for `denoise`, the same for all methods. Streams and recordings take ``sigma`` in seconds, times and picks;
         with any ``axes`` they are a section.

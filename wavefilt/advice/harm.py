@@ -13,14 +13,15 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from wavefilt.arrays import Array, Floats, Mask
+from wavefilt.arrays import Floats, Mask
 from wavefilt.noise import NoiseModel, cell_means, estimates, in_blocks, octave_bands, widths, without_flat_parts
 from wavefilt.options import NoiseForm
 
 Verdict = Literal["harmful", "undecided", "harmless", "untested"]
-Denoise = Callable[[Floats, Array], Floats]
-"""Denoises rows of samples, NaN in gaps; the second argument has the numbers of the traces that they imitate."""
+Denoise = Callable[[Floats], ArrayLike]
+"""Denoises rows of samples, NaN in gaps."""
 CELL, CELLS = 32, 4096
 """Samples of a cell, and most cells of a trace: they are longer in longer ones. A window has two."""
 SHORTEST = 128
@@ -129,8 +130,8 @@ def find(
     x = np.where(np.isfinite(residual), without_flat_parts(x), np.nan)
     cells = Cells.of(x, residual, cell)
 
-    def residual_of(rows: Floats, traces: Array) -> Floats:
-        return rows if denoise is None else rows - denoise(unit * rows, traces) / unit
+    def residual_of(rows: Floats) -> Floats:
+        return rows if denoise is None else rows - np.asarray(denoise(unit * rows), np.float64) / unit
 
     effects = []
     for model in models:
@@ -226,7 +227,7 @@ def _pairs(values: Floats) -> Floats:
 # ---- simulated noise
 
 
-def _ratios_of_noise(noisy: Floats, model: NoiseModel, residual_of: Denoise, cell: int) -> Floats:
+def _ratios_of_noise(noisy: Floats, model: NoiseModel, residual_of: Callable[[Floats], Floats], cell: int) -> Floats:
     """Return the first one of `Cells.statistics` for Gaussian noise like that of live traces, with their gaps.
 
     Its power is estimated anew, as that of the record was.
@@ -238,7 +239,7 @@ def _ratios_of_noise(noisy: Floats, model: NoiseModel, residual_of: Denoise, cel
     draws, residuals, noise = [], [], []
     for _ in range(int(np.clip(SIMULATED // gaps.size, 1, REPEATS))):
         draws.append(np.where(gaps, np.nan, model.draw(rng, rows)))
-        residuals.append(residual_of(draws[-1], rows))
+        residuals.append(residual_of(draws[-1]))
         noise.append(NoiseModel.of(model.kind, draws[-1], model.sigma).octaves)
     return Cells.of(np.concatenate(draws), np.concatenate(residuals), cell).statistics(np.concatenate(noise))[0]
 

@@ -42,7 +42,7 @@ main { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 2
   margin-top: 1rem; align-items: start; }
 section { border: 1px solid #d9dee3; border-radius: .5rem; padding: 1rem; min-width: 0; }
 img { display: block; width: 100%; height: auto; margin: .6rem 0; }
-.test, footer { color: #555; font-size: .85rem; }
+footer { color: #555; font-size: .85rem; }
 table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; padding: .35rem .6rem .35rem 0; border-bottom: 1px solid #d9dee3; vertical-align: top; }
 """
@@ -64,11 +64,9 @@ def page(report: TrustReport) -> str:
     parts.append(f"{_traces(report)}<main>")
     growth = _growth(report) if np.isfinite(report.effect.change).any() else ""
     for answer in report.answers:
-        asked = answer.question
         parts.append(
-            f"<section><h2>{escape(asked.text)}</h2><p>{badge(answer.verdict, answer.word)}</p>"
-            f"<p>{escape(answer.found)}</p>{growth if asked.name == 'error' else ''}"
-            f'<p class="test">{escape(asked.test)}</p></section>'
+            f"<section><h2>{escape(answer.question.text)}</h2><p>{badge(answer.verdict, answer.word)}</p>"
+            f"<p>{escape(answer.found)}</p>{growth if answer.question.name == 'error' else ''}</section>"
         )
     rows = (f"<tr><th>{escape(name)}</th><td>{escape(told)}</td></tr>" for name, told in report.origin().items())
     parts.append(f"</main><h2>What was tested</h2><table>{''.join(rows)}</table>")

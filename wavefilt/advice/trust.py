@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from wavefilt._version import __version__
-from wavefilt.arrays import Array, Counts, Floats, constant, take
-from wavefilt.options import Clock, Noise, NoiseForm, Options, to_call, to_give
+from wavefilt.arrays import Array, Counts, Floats, take
+from wavefilt.options import Clock, Noise, NoiseForm
 from wavefilt.quality import arrival_shift
 from wavefilt.report import Facts
 
@@ -39,42 +39,17 @@ UNLIKE = 2.0
 
 @dataclass(frozen=True)
 class Question:
-    """A question about a result, how it is tested, and the answers "signal" and "none" in words."""
+    """A question about a result, and the answers "signal" and "none" in words."""
 
     name: str
     text: str
-    test: str
     answers: tuple[str, str] = ("", "")
 
 
-ERROR = Question(
-    "error",
-    "Is the result closer to the signal than the input was?",
-    f"Harmful if the estimated energy of the error grew in the whole record, or in some windows by more than "
-    f"{harm.WORST:g} times that of the noise, and by more than {harm.HARM:g} times the noise in the mean over all "
-    f"windows. The noise models have to agree.",
-)
-WINDOWS = Question(
-    "windows",
-    "Is there signal in the residual?",
-    f"Signal where a window of the residual has more energy than for simulated noise of the same spectrum, "
-    f"denoised in the same way, at a false discovery rate of {harm.RATE:.0%} (Benjamini and Hochberg 1995).",
-    ("signal", "no signal found"),
-)
-LATERAL = Question(
-    "lateral",
-    "Is the residual coherent from trace to trace?",
-    f"Coherent where a window of the residual correlates with the next trace more than in the noise window, at a "
-    f"false discovery rate of {harm.RATE:.0%}.",
-    ("coherent", "not coherent"),
-)
-BREAKS = Question(
-    "breaks",
-    "Did first breaks move?",
-    f"Moved if the median shift is at least one sample and its {CONFIDENCE:.0%} confidence interval excludes 0; "
-    f"did not move if the interval lies within one sample. Needs {FEWEST} first breaks.",
-    ("moved", "did not move"),
-)
+ERROR = Question("error", "Is the result closer to the signal than the input was?")
+WINDOWS = Question("windows", "Is there signal in the residual?", ("signal", "no signal found"))
+LATERAL = Question("lateral", "Is the residual coherent from trace to trace?", ("coherent", "not coherent"))
+BREAKS = Question("breaks", "Did first breaks move?", ("moved", "did not move"))
 
 
 @dataclass(frozen=True)
@@ -210,17 +185,12 @@ class TrustReport:
 
     def origin(self) -> dict[str, str]:
         """Return the data, the call and the noise that were judged, in words."""
-        gaps = np.isnan(self.noisy)
-        dead = sum(bool(constant(own[None], gaps=True)[0]) for own in self.noisy if not np.isnan(own).all())
-        same = int(((np.nan_to_num(self.residual) == 0) | gaps).all(axis=1).sum())
-        samples = f"{same} of {len(self.noisy)} traces are unchanged, {dead} of them dead (constant); {gaps.sum()} of "
-        samples += f"{gaps.size} samples are in gaps, masked or not finite."
         return {
             "command or call": self.call or "not given",
             "version": f"wavefilt {__version__}",
             "noise": "; ".join(f"{kind}: {source}" for kind, source in self.noise),
             "SHA-256 of the noisy samples": self.checksum,
-            "samples": " ".join([samples, *self.notes]),
+            **({"samples": " ".join(self.notes)} if self.notes else {}),
         }
 
     def times(self, samples: ArrayLike) -> Floats:
@@ -361,18 +331,6 @@ def break_shifts(noisy: Floats, denoised: Floats, noise: Floats) -> Floats:
     return shifts
 
 
-def call_in_python(source: str, options: Options, recipe: dict[str, Any], declared: bool, used: bool) -> str:
-    """Return a line of Python that denoises a file, with its `Recording.recipe`, with these options.
-
-    ``declared`` and ``used`` are whether headers declare the noise, and whether that was used.
-    """
-    given = {each.name: getattr(options, each.name) for each in fields(Options) if each.init}
-    given |= {"rule": options.rule.option, "transform": options.transform.word}
-    given["two_dimensional"] = given.pop("ndim") == 2
-    given = to_give(given | ({"sigma": None} if used else {}), **recipe)
-    return f"wavefilt.read({source!r}).denoise({to_call(given, declared)})"
-
-
 def report(
     noisy: ArrayLike,
     denoised: ArrayLike,
@@ -437,12 +395,7 @@ def report(
     traces, part, notes = _sample(len(rows[0]), rows[0].shape[1], samples)
     x, y = (np.asarray(own[traces, part], np.float64) for own in rows)
     x, y = (np.where(np.isfinite(own), own, np.nan) for own in (x, y))
-
-    def again(rows: Floats, _: Array) -> Floats:
-        assert denoise is not None
-        return np.asarray(denoise(rows), np.float64)
-
-    effects = harm.find(x, y, None if denoise is None else again, sigma)
+    effects = harm.find(x, y, denoise, sigma)
     unit = effects[0].unit
     shifts = break_shifts(x / unit, y / unit, effects[0].model.variance)
     checksum = hashlib.sha256(np.ascontiguousarray(np.ma.getdata(given[0])).tobytes()).hexdigest()
