@@ -106,7 +106,7 @@ def _failed(error: Exception) -> int:
 
         traceback.print_exception(error)
     if isinstance(error, Failure):
-        error.show()
+        tell(f"wavefilt: error: {error}")
         return error.code
     tell(f"wavefilt: error: {message(error)}")
     sys.stdout = None  # the buffered output cannot be written either
@@ -123,14 +123,11 @@ def tell(*lines: str) -> None:
 
 
 class Failure(Exception):
-    """An error that ends the command: a message, lines of ``details``, and the exit code."""
+    """An error that ends the command: a message and the exit code."""
 
-    def __init__(self, message: str, code: int, *details: str) -> None:
+    def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
-        self.code, self.details = code, details
-
-    def show(self) -> None:
-        tell(f"wavefilt: error: {self}", *self.details)
+        self.code = code
 
 
 def message(error: BaseException) -> str:
