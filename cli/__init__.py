@@ -105,9 +105,6 @@ def _failed(error: Exception) -> int:
         import traceback
 
         traceback.print_exception(error)
-    if isinstance(error, Failure):
-        tell(f"wavefilt: error: {error}")
-        return error.code
     tell(f"wavefilt: error: {message(error)}")
     sys.stdout = None  # the buffered output cannot be written either
     return 1
@@ -122,12 +119,12 @@ def tell(*lines: str) -> None:
         sys.stderr = None  # Python would try again at exit, and change the exit code
 
 
-class Failure(Exception):
+class Failure(click.ClickException):
     """An error that ends the command: a message and the exit code."""
 
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
-        self.code = code
+        self.exit_code = code  # type: ignore[misc]  # of the class in click's own exceptions
 
 
 def message(error: BaseException) -> str:
@@ -166,7 +163,7 @@ def _errors(code: int, path: str = "", *notes: str) -> Iterator[None]:
     """
     try:
         yield
-    except (Failure, click.ClickException):
+    except click.ClickException:
         raise
     except BackendUnavailable as error:
         raise Failure(message(error), 5) from error

@@ -43,8 +43,8 @@ def denoise(files: Files, request: Request) -> None:
                 begun, facts = time.perf_counter(), Facts()
                 try:
                     facts = denoise_file(source, target, request)
-                except Failure as failure:
-                    failures[source] = failure
+                except Failure as error:
+                    failures[source] = error
                 facts["elapsed_s"] = time.perf_counter() - begun
                 if source not in failures:
                     outcomes.append(facts)
@@ -71,7 +71,7 @@ def denoise(files: Files, request: Request) -> None:
         raise SystemExit(4)
     if failures:
         first = next(iter(failures.values()))
-        raise SystemExit(first.code) if many else first
+        raise SystemExit(first.exit_code) if many else first
 
 
 def table(outcomes: list[Facts], failed: int, count: int, seconds: float) -> str:
