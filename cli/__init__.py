@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
@@ -116,9 +116,6 @@ def _failed(error: Exception) -> int:
         import traceback
 
         traceback.print_exception(error)
-    if isinstance(error, Failure):
-        error.show()
-        return error.code
     tell(f"wavefilt: error: {message(error)}")
     sys.stdout = None  # the buffered output cannot be written either
     return 1
@@ -133,21 +130,18 @@ def tell(*lines: str) -> None:
         sys.stderr = None  # Python would try again at exit, and change the exit code
 
 
-class Failure(Exception):
-    """An error that ends the command: a message, lines of ``details``, and the exit code."""
+class Failure(click.ClickException):
+    """An error that ends the command: a message and the exit code."""
 
-    def __init__(self, message: str, code: int, *details: str) -> None:
+    def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
-        self.code, self.details = code, details
-
-    def show(self) -> None:
-        tell(f"wavefilt: error: {self}", *self.details)
+        self.exit_code = code  # type: ignore[misc]  # of the class in click's own exceptions
 
 
 def message(error: BaseException) -> str:
     """Return the text of an error for users of the command: in one sentence, with flags instead of option names."""
     if isinstance(error, MemoryError):
-        return "not enough memory"
+        return "not enough memory; wavefilt denoise --max-memory SIZE needs less"
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     if isinstance(error, ValueError | TypeError | ImportError | OSError | RuntimeError) and str(error):
@@ -173,15 +167,14 @@ def as_flags(text: str) -> str:
 
 
 @contextmanager
-def _errors(code: int, path: str = "", *notes: str, more_memory: Callable[[], str] = str) -> Iterator[None]:
+def _errors(code: int, path: str = "", *notes: str) -> Iterator[None]:
     """Context manager: turn an error into a `Failure` with this exit code; it names the path and ends with the notes.
 
-    If a backend or GPU is missing, the code is 5; for a wrong or missing option it is 2. ``more_memory`` returns a hint
-    for the case that memory is too small.
+    If a backend or GPU is missing, the code is 5; for a wrong or missing option it is 2.
     """
     try:
         yield
-    except (Failure, click.ClickException):
+    except click.ClickException:
         raise
     except BackendUnavailable as error:
         raise Failure(message(error), 5) from error
@@ -196,8 +189,7 @@ def _errors(code: int, path: str = "", *notes: str, more_memory: Callable[[], st
         text = message(error).removeprefix(f"{path}: ")
         if code == UNREADABLE and isinstance(error, OSError):
             text = error.strerror or str(error)
-        hint = more_memory() if isinstance(error, MemoryError) else ""
-        raise Failure("; ".join([f"{path}: {text}{hint}", *notes]), code) from error
+        raise Failure("; ".join([f"{path}: {text}", *notes]), code) from error
 
 
 FAILED, WRONG_USAGE, UNREADABLE = 1, 2, 3

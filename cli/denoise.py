@@ -90,10 +90,7 @@ def denoise_file(source: str, target: str, request: Request) -> Facts:
         note = f"larger than memory: streamed within {spelled(limit)}"
         return _streamed(source, target, request, limit, note)
 
-    def more_memory() -> str:
-        return "; use --max-memory SIZE" if _needed_memory(source, request) is not None else ""
-
-    with run_errors(source, more_memory=more_memory):
+    with run_errors(source):
         before = read(source, request.layout, request.format)
         with usage_errors():
             if target != "-":
@@ -165,12 +162,22 @@ def _not_streamed(request: Request) -> list[str]:
 
 def _needed_limit(source: str, target: str, request: Request) -> int | None:
     """Return half of the free memory for a file that does probably not fit in it and can be streamed, else None."""
+    from wavefilt.arrays import compute_dtype
+    from wavefilt.memory import whole_bytes_factor
+
+    file, _ = split(source)
+    once = source == "-" or not (os.path.isfile(file) or os.path.isdir(file))  # a pipe can be read once
     small = os.path.isfile(source) and os.path.getsize(source) <= SMALL
     device = target == "-" or (os.path.exists(target) and not (os.path.isfile(target) or os.path.isdir(target)))
-    if small or device or _not_streamed(request):
+    if once or small or device or _not_streamed(request):
         return None
-    free, needed = _available(), _needed_memory(source, request)
-    return int(free / 2) if needed is not None and needed > free else None
+    try:
+        with closing(_opened(source, request)) as opened:
+            size = prod(opened.shape) * compute_dtype(opened.dtype).itemsize
+    except Exception:  # reading the file in memory gives a better message
+        return None
+    free = _available()
+    return int(free / 2) if whole_bytes_factor(request.backend) * size > free else None
 
 
 def _available() -> float:
@@ -183,22 +190,6 @@ def _available() -> float:
         numbers = dict(line.split() for line in (CGROUP / "memory.stat").read_text().splitlines())
         free = min(free, int((CGROUP / "memory.max").read_text()) - int(numbers["anon"]))
     return max(free, 0)
-
-
-def _needed_memory(source: str, request: Request) -> float | None:
-    """Return the bytes that denoising a file in memory takes; None for a file that is not streamed."""
-    from wavefilt.arrays import compute_dtype
-    from wavefilt.memory import whole_bytes_factor
-
-    file, _ = split(source)
-    if source == "-" or not (os.path.isfile(file) or os.path.isdir(file)):  # a pipe can be read once
-        return None
-    try:
-        with closing(_opened(source, request)) as opened:
-            size = prod(opened.shape) * compute_dtype(opened.dtype).itemsize
-            return whole_bytes_factor(request.backend) * size
-    except Exception:  # reading the file in memory gives a better message
-        return None
 
 
 def _opened(source: str, request: Request) -> Source:

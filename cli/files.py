@@ -65,7 +65,7 @@ def expanded(inputs: tuple[str, ...], *, results: bool) -> dict[str, str]:
         if not (results or _is_result(file)):
             matches = [path for path in matches if not _is_result(path)]
         if not matches:
-            skipped = " but earlier results; name them, or use --out-dir" if paths else ""
+            skipped = " but earlier results; name them, or use --out-dir" if any(map(_is_result, paths)) else ""
             raise Failure(f"{name}: no file matches this pattern{skipped}", 3)
         top = str(Path(*takewhile(lambda part: not WILD.search(part), Path(file).parts)))
         for path in matches:

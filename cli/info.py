@@ -9,7 +9,7 @@ import click
 from wavefilt.errors import printable
 from wavefilt.report import Facts
 
-from . import Failure, run_errors, usage_errors
+from . import Failure, run_errors, tell, usage_errors
 from .denoise import spreads
 from .files import expanded, read
 from .options import INPUT, LAYOUT, chosen, command, layout_of
@@ -45,7 +45,7 @@ def info(inputs: tuple[str, ...], as_json: bool, format: str | None, **layout: o
             if len(paths) == 1:
                 raise
             failures.append(failure)
-            failure.show()
+            tell(f"wavefilt: error: {failure}")
             continue
         blank = "\n" if i and not as_json else ""
         click.echo(json.dumps(facts, allow_nan=False) if as_json else f"{blank}{text(facts)}")

@@ -49,20 +49,6 @@ def occupancy(device: str, threads: int, registers: int, shared: int, results: R
     results.finish(asdict(found), lambda: "\n".join(lines))
 
 
-@ske.command("devices")
-@with_output
-def devices(results: Results) -> None:
-    """List the bundled calibrations and data sheets that --device takes by name."""
-    from wavefilt.ske import devices
-
-    facts = ("capability", "multiprocessors", "clock", "basis")
-    known = {name: devices.load(name) for name in devices.names()}
-    rows = [{"name": name, "device": one.name, **{fact: getattr(one, fact) for fact in facts}}
-            for name, one in known.items()]  # fmt: skip
-    line = "{name:12}{device:26}{capability:>5}{multiprocessors:>5} SMs {ghz:.2f} GHz  {basis}"
-    results.finish(rows, lambda: "\n".join(line.format(**row, ghz=1e-9 * row["clock"]) for row in rows))
-
-
 @ske.command("calibrate", epilog="Example: wavefilt ske calibrate -o mine.json")
 @click.option("--rows", type=FILE, help="Save the measured launches of the fit as JSON.")
 @with_results
