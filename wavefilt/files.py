@@ -26,7 +26,7 @@ from wavefilt.backends.interface import Backend
 from wavefilt.chunks import Chunk
 from wavefilt.errors import SQUARES_OVERFLOW, NonFiniteSample
 from wavefilt.io.base import Layout
-from wavefilt.io.files import open_source, split
+from wavefilt.io.files import check_kept, open_source, split
 from wavefilt.io.sources import Source, Target
 from wavefilt.memory import Plan, in_bytes
 from wavefilt.options import Keywords, Options, check_names, checked, completed
@@ -164,6 +164,7 @@ def stream(
 ) -> Report:
     """Denoise an open source as `denoise_file` does."""
     start = time.perf_counter()
+    check_kept(source.format, source.name, target)
     dtype = arrays.compute_dtype(source.dtype)
     plan = memory.plan(source.shape, dtype, options, limit, backend, source.neighbours, source.overhead)
     with source.create(target, overwrite=overwrite) as out:

@@ -202,6 +202,14 @@ def check_output(contents: Contents, path: Path) -> str | None:
     return other
 
 
+def check_kept(format: str, source: str, target: Path) -> None:
+    """Raise FormatError for a name that asks for another format of a file that is denoised in parts."""
+    if (other := other_format(format, source, target)) is not None:
+        raise FormatError(f"{target}: a file is written as {other} in memory alone; convert the result afterwards")
+    if named(format).datasets:
+        refuse_dataset(target)
+
+
 def write(contents: Contents, path: Path, *, overwrite: bool = False) -> None:
     """Write traces in their format, or in the one that the name of the file asks for: it is complete or absent.
 

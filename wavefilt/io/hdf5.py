@@ -46,7 +46,7 @@ class Hdf5File(FileSource):
         try:
             self._array.read(rows, first, out)
         except (OSError, RuntimeError) as error:
-            raise OSError(f"{self._name}: the file became shorter, or is damaged ({reason(error)})") from error
+            raise OSError(f"{self.name}: the file became shorter, or is damaged ({reason(error)})") from error
 
     @contextmanager
     def rewritten(self, file: BinaryIO) -> Iterator[ChunkedArray]:

@@ -19,7 +19,7 @@ import numpy as np
 
 from wavefilt.errors import FormatError, reason
 from wavefilt.io.base import Contents, Format, Headers, Layout, Probe, known_interval
-from wavefilt.io.contiguous import rounded, smallest
+from wavefilt.io.sources import rounded, smallest
 
 if TYPE_CHECKING:
     from obspy import Stream, Trace

@@ -14,9 +14,8 @@ import numpy as np
 
 from wavefilt.errors import FormatError
 from wavefilt.io.base import Contents, Headers, Layout, Probe
-from wavefilt.io.contiguous import ContiguousFile, Places, Samples
 from wavefilt.io.obspy import waveform_bytes
-from wavefilt.io.sources import StreamedFormat, opened
+from wavefilt.io.sources import ContiguousFile, Places, Samples, StreamedFormat, opened
 
 HEADER = 632
 UNDEFINED = -12345
@@ -62,7 +61,7 @@ class SacFile(ContiguousFile):
         if fields.get("iftype", UNDEFINED) not in TYPES or not evenly:
             raise FormatError("SAC: a spectrum, or samples that are not evenly spaced")
         interval = _shortest(fields["delta"]) if fields.get("delta", 0) > 0 else layout.dt
-        super().__init__(file, "sac", Places(HEADER, np.dtype(self.order + "f4"), (1,), (count,), count, 1), interval)
+        super().__init__(file, "sac", Places(HEADER, np.dtype(self.order + "f4"), 1, count), interval)
         codes = [fields.get(name, "") for name in ("knetwk", "kstnm", "khole", "kcmpnm")]
         time = _time(fields)
         if time is not None and any(codes):

@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from wavefilt.arrays import Array
 from wavefilt.errors import FormatError
 from wavefilt.io.base import FOOT, Contents, Headers, Layout, Probe, equal_lengths, known_interval
-from wavefilt.io.contiguous import Codec, ContiguousFile, Places, smallest
-from wavefilt.io.sources import StreamedFormat, opened
+from wavefilt.io.sources import Codec, ContiguousFile, Places, StreamedFormat, opened, smallest
 
 IBM, IEEE = 1, 5
 DTYPES = {1: "u4", 2: "i4", 3: "i2", 5: "f4", 6: "f8", 8: "i1", 9: "i8", 10: "u4", 11: "u2", 12: "u8", 16: "u1"}
@@ -91,9 +90,7 @@ class Sizes:
         """Return the places of the samples."""
         stored = np.dtype(self.endian + DTYPES[self.code])
         gap, codec = self.header // stored.itemsize, Codec(from_ibm, to_ibm) if self.code == IBM else None
-        return Places(
-            self.begin + self.header, stored, (self.traces,), (self.samples + gap,), self.samples, 1, gap, codec
-        )
+        return Places(self.begin + self.header, stored, self.traces, self.samples, 1, gap, codec)
 
 
 class SegyFile(ContiguousFile):

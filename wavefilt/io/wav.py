@@ -15,8 +15,7 @@ import numpy as np
 from wavefilt.arrays import Array, DType
 from wavefilt.errors import FormatError
 from wavefilt.io.base import Contents, Layout, Probe, equal_lengths, known_interval
-from wavefilt.io.contiguous import Codec, ContiguousFile, Places, rounded, smallest
-from wavefilt.io.sources import StreamedFormat, opened
+from wavefilt.io.sources import Codec, ContiguousFile, Places, StreamedFormat, opened, rounded, smallest
 
 PCM, FLOAT, EXTENSIBLE = 1, 3, 0xFFFE
 IN_DS64 = 0xFFFFFFFF
@@ -52,7 +51,7 @@ class Wav(StreamedFormat):
         if size < block or rate == 0:
             raise FormatError(f"WAV file with {size // block * channels} samples at {rate} Hz")
         stored, dtype, codec = _sample_type(order, tag, width)
-        places = Places(at, stored, (channels,), (1,), size // block, channels, codec=codec)
+        places = Places(at, stored, channels, size // block, channels, codec=codec)
         source = ContiguousFile(file, "wav", places, 1 / rate)
         source.dtype = dtype
         source.notes = (f"samples are rounded to {8 * width}-bit PCM",) if tag == PCM else ()

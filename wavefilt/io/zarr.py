@@ -20,12 +20,10 @@ from wavefilt.io.atomic import temporary
 from wavefilt.io.base import Contents, Format, Headers, Layout, refuse_dataset
 from wavefilt.io.chunked import ChunkedArray, chosen, notes
 from wavefilt.io.npy import written
-from wavefilt.io.sources import Source, refuse_conversion, unchanged_since
+from wavefilt.io.sources import Source, Target
 
 if TYPE_CHECKING:
     import zarr
-
-    from wavefilt.io.sources import Target
 
 METADATA = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
 
@@ -37,24 +35,23 @@ class Store(Source):
 
     def __init__(self, path: str, layout: Layout) -> None:
         layout.only("zarr", "dt", "axis", "component")
-        self._path, self._axis, self.interval = path, layout.axis, layout.dt
-        self._name, self.array = opened(path, layout.component)
+        self.name, self._axis, self.interval = path, layout.axis, layout.dt
+        self._component, self.array = opened(path, layout.component)
         traces = self._traces = _traces(self.array, layout.axis)
         self.shape, self.dtype, self.notes = traces.shape, traces.dtype, notes(traces.dtype)
         self.neighbours, self.overhead = traces.neighbours, traces.overhead
-        self._check = array_unchanged(path, self._name)
+        self._check = array_unchanged(path, self._component)
 
     def check_unchanged(self) -> None:
         self._check()
 
     def read(self, rows: slice, first: int, out: Array) -> None:
-        with reading(self._path):
+        with reading(self.name):
             self._traces.read(rows, first, out)
 
     @contextmanager
     def create(self, path: Path, *, overwrite: bool) -> Iterator[Target]:
-        refuse_conversion("zarr", self._path, path)
-        with copied(self._path, self._name, self.array, path, overwrite=overwrite) as array:
+        with copied(self.name, self._component, self.array, path, overwrite=overwrite) as array:
             yield _traces(array, self._axis)
 
 
@@ -93,7 +90,13 @@ def array_unchanged(path: str, name: str) -> Callable[[], None]:
                 count, size, last = count + 1, size + status.st_size, max(last, status.st_mtime_ns)
         return count, size, last
 
-    return unchanged_since(state, f"{path}: chunks were changed while they were read")
+    before = state()
+
+    def check() -> None:
+        if state() != before:
+            raise OSError(f"{path}: chunks were changed while they were read")
+
+    return check
 
 
 @contextmanager
