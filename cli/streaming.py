@@ -172,7 +172,7 @@ def denoise_volume(inputs: tuple[str, ...], request: Request, scheduler: str) ->
     with run_errors(source):
         import wavefilt.dask
         from wavefilt.dask import cluster, zarr_volumes
-        from wavefilt.io.zarr import opened
+        from wavefilt.io.chunked import opened
         from wavefilt.options import completed
 
         with read_errors(source):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wavefilt.arrays import Array
-from wavefilt.io.zarr import array_unchanged, copied, reading
+from wavefilt.io.chunked import array_unchanged, copied, reading
 
 if TYPE_CHECKING:
     import dask.array as da

@@ -144,8 +144,8 @@ def header(stream: BinaryIO, size: int) -> tuple[tuple[int, ...], bool, DType]:
         read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
         if version not in read_header:
             raise FormatError(f".npy version {version[0]}.{version[1]} is not known")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Python's about the literal, NumPy's about headers of Python 2
+        # Python warns about the literal, NumPy about headers of Python 2
+        with warnings.catch_warnings(action="ignore"):
             shape, fortran, dtype = read_header[version](stream)
     except (FormatError, MemoryError):
         raise

@@ -8,8 +8,8 @@ import io
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from tempfile import TemporaryDirectory
@@ -38,10 +38,7 @@ WRITTEN_AS = {"SAC": "f4", "GSE2": "i4", "GCF": "i4"}
 """Sample type of the formats that have one; all others take floats."""
 MSEED_INTEGERS = {"STEIM1": "i4", "STEIM2": "i4", "INT32": "i4", "INT16": "i2"}
 """Encodings of integers that ObsPy writes; samples in others become floats."""
-MICROSECONDS = 2e-6
-"""Allowed change of a start time, which formats store with few digits."""
 MISSING = 'pip install "wavefilt[seismic]"'
-CODES = ("network", "station", "location", "channel")
 
 
 @dataclass(frozen=True)
@@ -181,7 +178,7 @@ def waveform_bytes(contents: Contents, format: str, dtypes: tuple[str, ...]) -> 
             stats.network, stats.station, stats.location, stats.channel = contents.ids[i].split(".")
         elif not isinstance(origin, Origin):
             stats.station = stations[i]
-        for code in CODES:
+        for code in ("network", "station", "location", "channel"):
             stats[code] = stats[code].strip()
         traces.append(trace)
     if format == "MSEED" and len({trace.id for trace in traces}) < len(traces):
@@ -196,7 +193,7 @@ def recognised_by_obspy(file: BinaryIO) -> str | None:
         return None
     file.seek(0)
     head = file.read(HEAD)
-    with TemporaryDirectory() as folder, without_warnings():
+    with TemporaryDirectory() as folder, warnings.catch_warnings(action="ignore"):
         path = os.path.join(folder, "head")  # a file, because some tests need its name
         with open(path, "wb") as copy:
             copy.write(head)
@@ -234,7 +231,7 @@ def _tests() -> dict[str, Callable[[str], bool]]:
     for name in names:
         if not name.startswith(NEVER):
             (plugin,) = entry_points(group=f"obspy.plugin.waveform.{name}", name="isFormat")
-            with without_warnings(), suppress(ImportError):
+            with warnings.catch_warnings(action="ignore"), suppress(ImportError):
                 tests[name] = plugin.load()
     return tests
 
@@ -246,13 +243,6 @@ def has_writer(format: str) -> bool:
     return bool(entry_points(group=f"obspy.plugin.waveform.{format.upper()}", name="writeFormat"))
 
 
-@contextmanager
-def without_warnings() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-
-
 def _stream(data: bytes, format: str) -> Stream:
     """Return the traces that ObsPy reads. Raises FormatError."""
     try:
@@ -260,7 +250,7 @@ def _stream(data: bytes, format: str) -> Stream:
     except ImportError as error:
         raise FormatError(f"a {format.lower()} file, which needs ObsPy: {MISSING}") from error
     try:
-        with without_warnings(), TemporaryDirectory() as folder:
+        with warnings.catch_warnings(action="ignore"), TemporaryDirectory() as folder:
             if format not in BY_NAME:
                 return obspy.read(io.BytesIO(bytearray(data)), format=format)  # a copy: the decoder of GCF writes to it
             path = os.path.join(folder, "traces")
@@ -283,7 +273,7 @@ def _integers(trace: Trace, format: str) -> str | None:
 def _written(stream: Stream, format: str) -> bytes:
     """Write a stream in a format of ObsPy's. Raises FormatError if reading it again does not give it back."""
     try:
-        with without_warnings(), TemporaryDirectory() as folder:
+        with warnings.catch_warnings(action="ignore"), TemporaryDirectory() as folder:
             if format == "MSEED":  # for a file, errors in writing would be printed and lost
                 out = io.BytesIO()
                 stream.write(out, format=format)
@@ -317,7 +307,7 @@ def _lost(stream: Stream, again: Stream) -> str | None:
         tolerance = 1e-5 * float(np.nanmax(np.abs(np.asarray(old.data)), initial=0))
         if len(old.data) != len(new.data) or not np.allclose(new.data, old.data, 1e-4, tolerance, equal_nan=True):
             return "samples"
-        if abs(old.stats.starttime - new.stats.starttime) > MICROSECONDS:
+        if abs(old.stats.starttime - new.stats.starttime) > 2e-6:  # formats store few digits
             return f"start times ({old.stats.starttime})"
         if abs(old.stats.delta - new.stats.delta) > 1e-6 * old.stats.delta:
             return f"sampling intervals ({old.stats.delta} s)"

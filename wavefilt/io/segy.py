@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import shutil
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -161,6 +161,7 @@ class SegyFile(ContiguousFile):
 
 class Segy(StreamedFormat):
     name, label, may_be_raw = "segy", "SEG-Y", True
+    new_dtypes, new_order = tuple(NEW_CODES), ">"
     endings: tuple[str, ...] = (".sgy", ".segy")
     keeps = (
         "samples (codes 2, 3, 5, 6), sampling interval, times to the second; from SEG-2 also coordinates, elevations, "
@@ -176,7 +177,7 @@ class Segy(StreamedFormat):
         """Return whether the file has 40 lines of text, each beginning with C, or headers whose numbers agree."""
         lines = probe.head[:TEXT:80]
         for endian in "<>":
-            fields = _binary_header(probe, endian)
+            fields = _unpacked(BINARY, BINARY_NAMES, endian, probe.bytes(TEXT, FILE_HEADERS - TEXT))
             samples, interval = fields["Samples"], fields["Interval"]
             first = probe.unpack(endian + "2H", FILE_HEADERS + TEXT * (fields["ExtendedHeaders"] & 0xFFFF) + 114)
             if samples > 1 and interval and fields["Format"] in (*DTYPES, *NOT_READ) and first == (samples, interval):
@@ -189,10 +190,10 @@ class Segy(StreamedFormat):
     def convert(self, contents: Contents) -> bytes:
         """Return a new file, big-endian unless its headers come from a little-endian one; SU is little-endian."""
         interval = 1e6 * known_interval(contents, self.label)
-        content = smallest(equal_lengths(contents, self.label), self._dtypes(), self.label)
+        content = smallest(equal_lengths(contents, self.label), self.new_dtypes, self.label)
         traces, count = content.shape
         whole, kind = abs(interval - round(interval)) < 1e-6 and interval < 1 << 15, content.dtype.str[1:]
-        raw, order, headers = [], self._order(), contents.headers.traces
+        raw, order, headers = [], self.new_order, contents.headers.traces
         if isinstance(contents.origin, SegyFile):
             raw = [contents.origin.trace_header(i) for i in range(traces)]
             order = contents.origin.sizes.endian
@@ -210,12 +211,6 @@ class Segy(StreamedFormat):
                 header = _packed(TRACE, TRACE_NAMES, order, fields | shared)
             out += [header, trace.tobytes()]
         return b"".join(out)
-
-    def _dtypes(self) -> tuple[str, ...]:
-        return tuple(NEW_CODES)
-
-    def _order(self) -> str:
-        return ">"
 
     def _file_headers(self, contents: Contents, sizes: Sizes, second: bool) -> list[bytes]:
         """Return the textual and the binary header, of revision 2 if ``second``."""
@@ -254,6 +249,7 @@ class Segy(StreamedFormat):
 
 class Su(Segy):
     name, label, endings = "su", "SU", (".su",)
+    new_dtypes, new_order = ("f4",), "<"
     keeps = "as SEG-Y, samples as 32-bit floats; from SEG-Y all trace headers"
 
     def recognise(self, probe: Probe) -> bool:
@@ -268,12 +264,6 @@ class Su(Segy):
 
     def resembles(self, probe: Probe) -> bool:
         return False
-
-    def _dtypes(self) -> tuple[str, ...]:
-        return ("f4",)
-
-    def _order(self) -> str:
-        return "<"
 
     def _file_headers(self, contents: Contents, sizes: Sizes, second: bool) -> list[bytes]:
         """Return nothing. Raises FormatError if the trace headers cannot hold the number of samples or the interval."""
@@ -293,16 +283,13 @@ def _unpacked(form: str, names: list[str], order: str, header: bytes) -> dict[st
     return dict(zip(names, struct.unpack(form, header.ljust(struct.calcsize(form), b"\0")), strict=True))
 
 
-def _binary_header(probe: Probe, endian: str) -> dict[str, Any]:
-    return _unpacked(BINARY, BINARY_NAMES, endian, probe.bytes(TEXT, FILE_HEADERS - TEXT))
-
-
 def _segy(probe: Probe) -> Sizes:
     """Return the sizes of a SEG-Y file. Raises FormatError if it is truncated or contradicts itself."""
     if probe.size < FILE_HEADERS + TRACE_HEADER:
         least = f"its headers take {FILE_HEADERS} and a trace {TRACE_HEADER} more"
         raise FormatError(f"truncated SEG-Y file: {probe.size} bytes, where {least}")
-    found = {endian: _binary_header(probe, endian) for endian in "><"}
+    header = probe.bytes(TEXT, FILE_HEADERS - TEXT)
+    found = {endian: _unpacked(BINARY, BINARY_NAMES, endian, header) for endian in "><"}
     endian = next((endian for endian, fields in found.items() if fields["Format"] in (*DTYPES, *NOT_READ)), None)
     if endian is None:
         known = ", ".join(map(str, DTYPES))
@@ -325,14 +312,20 @@ def _segy(probe: Probe) -> Sizes:
     first = f"; the first trace header says {stated}" if stated != samples else ""
     if samples == 0:
         raise FormatError(f"the binary header says 0 samples a trace (bytes 3221-3222){first}")
-    header, body, width = TRACE_HEADER, probe.size - begin, samples * int(DTYPES[code][1])
+    width = samples * int(DTYPES[code][1])
+    size, body = TRACE_HEADER, probe.size - begin
     if second:
         # additional trace headers: four bytes in revision 2.0, where some files have two, as all have in 2.1
         additional = [probe.unpack(endian + kind, 3506)[0] for kind in ("H" if revision > (2, 0) else "IH")]
-        header, traces = _second_traces(fields, additional, body, width, first)
+        size, traces = _second_traces(fields, additional, body, width, first)
     else:
-        traces = _traces(body, samples, header + width, first)
-    return Sizes(endian, code, begin, samples, traces, header, _interval(probe, endian, begin, fields["ExtInterval"]))
+        traces, rest = divmod(body, size + width)
+        if rest or not traces:
+            raise FormatError(
+                f"traces of {samples} samples take {size + width} bytes each, and {body} bytes are not a whole number "
+                f"of them: the file is truncated, or its traces have different lengths{first}"
+            )
+    return Sizes(endian, code, begin, samples, traces, size, _interval(probe, endian, begin, fields["ExtInterval"]))
 
 
 def _second_traces(
@@ -377,10 +370,9 @@ def _su(probe: Probe) -> Sizes:
     """Return the sizes of an SU file. Raises FormatError if it is not a whole number of traces."""
     fits = _su_orders(probe)
     if not fits:
-        samples = min((s for e in "<>" if (s := probe.unpack(e + "H", 114)[0])), default=0)
-        if not samples:
-            raise FormatError("not an SU file: the first trace header says 0 samples (bytes 115-116)")
-        _traces(probe.size, samples, TRACE_HEADER + 4 * samples, "")
+        samples = " or ".join(str(probe.unpack(order + "H", 114)[0]) for order in "<>")
+        what = f"whole traces of {samples} samples (bytes 115-116)"
+        raise FormatError(f"not an SU file, or a truncated one: {probe.size} bytes are not {what}")
     # if both orders fit, the one of the shorter interval
     return min(fits, key=lambda sizes: probe.unpack(sizes.endian + "H", 116))
 
@@ -394,16 +386,6 @@ def _su_orders(probe: Probe) -> list[Sizes]:
         if samples and traces and not rest:
             found.append(Sizes(endian, IEEE, 0, samples, traces, interval=_interval(probe, endian, 0)))
     return found
-
-
-def _traces(body: int, samples: int, trace: int, first: str) -> int:
-    """Return the number of traces in ``body`` bytes. Raises FormatError if that is not a whole number, or 0."""
-    if body < trace or body % trace:
-        raise FormatError(
-            f"traces of {samples} samples take {trace} bytes each, and {body} bytes are not a whole number of them: "
-            f"the file is truncated, or its traces have different lengths{first}"
-        )
-    return body // trace
 
 
 # ------------------------------------------------------------------------------------------------- fields of headers
@@ -476,7 +458,7 @@ def _trace_fields(number: int, header: Headers) -> dict[str, int]:
     fields |= {name: value for name, value in numbers.items() if value is not None}
     fields |= _clock(header.time, UTC if header.utc else LOCAL)
     if (header.source or header.receiver) and header.length_unit != "deg":
-        places = *_three(header.source), *_three(header.receiver)
+        places = [(*position, 0.0, 0.0, 0.0)[i] for position in (header.source, header.receiver) for i in range(3)]
         scale = next((s for s in SCALES if max(map(abs, places)) * s < 1 << 31), 1)
         scalar = -scale if scale > 1 else 1
         fields |= {"ElevationScalar": scalar, "SourceGroupScalar": scalar, "CoordinateUnits": 1}
@@ -492,11 +474,6 @@ def _trace_fields(number: int, header: Headers) -> dict[str, int]:
         fields |= {"TransductionConstantPower": int(exponent) - 8}
         fields["TransductionUnit"] = next(code for code, unit in UNITS.items() if unit == header.units)
     return fields
-
-
-def _three(position: Iterable[float]) -> tuple[float, float, float]:
-    x, y, z = (*position, 0.0, 0.0, 0.0)[:3]
-    return x, y, z
 
 
 def _packed(form: str, names: list[str], order: str, fields: Mapping[str, int | float]) -> bytes:

@@ -21,7 +21,7 @@ import numpy as np
 
 from wavefilt.arrays import Floats
 from wavefilt.errors import FormatError, LayoutError
-from wavefilt.io.base import HEAD, Contents, Format, Layout, Probe, equal_lengths, known_interval, looks_like_text
+from wavefilt.io.base import HEAD, Contents, Format, Layout, Probe, equal_lengths, known_interval
 
 BLANKS = b" \t\r\n"
 BLOCK = 1 << 14
@@ -137,6 +137,20 @@ class Ascii(Format):
         out = io.BytesIO()
         np.savetxt(out, np.column_stack(columns), forms, ",", header=",".join(names), comments="")
         return out.getvalue()
+
+
+def looks_like_text(head: bytes) -> bool:
+    """Return whether the first bytes of a file are text: no NUL, UTF-8 or Latin-1, at least 99 % printable."""
+    head = head[:HEAD]
+    if not head or b"\0" in head:
+        return False
+    printable = bytes([9, 10, 12, 13, *range(32, 127), *range(160, 256)])
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)  # not final: a character may be cut at the end of the head
+        printable += bytes(range(128, 160))
+    except UnicodeDecodeError:
+        pass
+    return len(head.translate(None, printable)) <= 0.01 * len(head)
 
 
 # ---------------------------------------------------------------------------------------------- notation of columns
