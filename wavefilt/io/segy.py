@@ -288,8 +288,8 @@ def _segy(probe: Probe) -> Sizes:
     if probe.size < FILE_HEADERS + TRACE_HEADER:
         least = f"its headers take {FILE_HEADERS} and a trace {TRACE_HEADER} more"
         raise FormatError(f"truncated SEG-Y file: {probe.size} bytes, where {least}")
-    header = probe.bytes(TEXT, FILE_HEADERS - TEXT)
-    found = {endian: _unpacked(BINARY, BINARY_NAMES, endian, header) for endian in "><"}
+    binary = probe.bytes(TEXT, FILE_HEADERS - TEXT)
+    found = {endian: _unpacked(BINARY, BINARY_NAMES, endian, binary) for endian in "><"}
     endian = next((endian for endian, fields in found.items() if fields["Format"] in (*DTYPES, *NOT_READ)), None)
     if endian is None:
         known = ", ".join(map(str, DTYPES))
@@ -300,7 +300,8 @@ def _segy(probe: Probe) -> Sizes:
         raise FormatError(f"samples of format code {code} ({NOT_READ[code]}) are not read; convert the file first")
     second = revision[0] == 2 or (endian == "<" and revision == (0, 2))  # written as one number
     if not second:
-        fields |= dict.fromkeys(("ExtSamples", "ExtInterval", "IntegerConstant", "FirstTrace"), 0)
+        unused = ("ExtSamples", "ExtInterval", "IntegerConstant", "FirstTrace", "ExtTraceCount", "Trailers")
+        fields |= dict.fromkeys(unused, 0)
     if fields["IntegerConstant"] not in (0, 0x01020304):
         constant = f"the byte order constant (bytes 3297-3300) is {fields['IntegerConstant']:#010x}"
         raise FormatError(f"{constant}, which contradicts the rest")
@@ -312,38 +313,23 @@ def _segy(probe: Probe) -> Sizes:
     first = f"; the first trace header says {stated}" if stated != samples else ""
     if samples == 0:
         raise FormatError(f"the binary header says 0 samples a trace (bytes 3221-3222){first}")
-    width = samples * int(DTYPES[code][1])
-    size, body = TRACE_HEADER, probe.size - begin
-    if second:
-        # additional trace headers: four bytes in revision 2.0, where some files have two, as all have in 2.1
-        additional = [probe.unpack(endian + kind, 3506)[0] for kind in ("H" if revision > (2, 0) else "IH")]
-        size, traces = _second_traces(fields, additional, body, width, first)
-    else:
-        traces, rest = divmod(body, size + width)
-        if rest or not traces:
-            raise FormatError(
-                f"traces of {samples} samples take {size + width} bytes each, and {body} bytes are not a whole number "
-                f"of them: the file is truncated, or its traces have different lengths{first}"
-            )
-    return Sizes(endian, code, begin, samples, traces, size, _interval(probe, endian, begin, fields["ExtInterval"]))
-
-
-def _second_traces(
-    fields: Mapping[str, Any], additional: list[int], body: int, width: int, first: str
-) -> tuple[int, int]:
-    """Return the bytes of the headers of a trace, and the number of traces, in ``body`` bytes of revision 2."""
+    # additional trace headers: four bytes in revision 2.0, where some files have two, as all have in 2.1
+    kinds = "" if not second else "H" if revision > (2, 0) else "IH"
+    additional = [probe.unpack(endian + kind, 3506)[0] for kind in kinds] or [0]
+    width, body = samples * int(DTYPES[code][1]), probe.size - begin
     count, trailer = fields["ExtTraceCount"], fields["Trailers"]
-    if trailer < 0 and not count:
-        raise FormatError("a data trailer of unknown length (bytes 3529-3532) and no number of traces")
     for more in additional:
-        trace = TRACE_HEADER * (1 + more) + width
-        end = count * trace if trailer < 0 else body - TEXT * trailer
-        if 0 < end <= body and end % trace == 0 and count in (0, end // trace):
-            return TRACE_HEADER * (1 + more), end // trace
+        header = TRACE_HEADER * (1 + more)
+        end = count * (header + width) if trailer < 0 else body - TEXT * trailer
+        traces, rest = divmod(end, header + width)
+        if 0 < end <= body and not rest and count in (0, traces):
+            interval = _interval(probe, endian, begin, fields["ExtInterval"])
+            return Sizes(endian, code, begin, samples, traces, header, interval)
+    others = f", {additional[-1]} additional headers each (bytes 3507-3510), {count or 'any'} traces (bytes 3513-3520)"
+    others = f"{others} and {trailer} records of trailer (bytes 3529-3532)" if second else ""
     raise FormatError(
-        f"{body} bytes are not {count or 'a whole number of'} traces of {fields['ExtSamples'] or fields['Samples']} "
-        f"samples with {additional[-1]} additional trace headers each (bytes 3507-3510, 3513-3520) and {trailer} "
-        f"records of trailer (bytes 3529-3532){first}"
+        f"{body} bytes are not a whole number of traces of {samples} samples{others}: the file is truncated, or its "
+        f"traces have different lengths{first}"
     )
 
 
@@ -371,7 +357,7 @@ def _su(probe: Probe) -> Sizes:
     fits = _su_orders(probe)
     if not fits:
         samples = " or ".join(str(probe.unpack(order + "H", 114)[0]) for order in "<>")
-        what = f"whole traces of {samples} samples (bytes 115-116)"
+        what = f"a whole number of traces of {samples} samples (bytes 115-116)"
         raise FormatError(f"not an SU file, or a truncated one: {probe.size} bytes are not {what}")
     # if both orders fit, the one of the shorter interval
     return min(fits, key=lambda sizes: probe.unpack(sizes.endian + "H", 116))

@@ -296,13 +296,9 @@ def _refuse_line(first: int, block: bytes, width: int, delimiter: str, mark: str
     pattern = r"[ \t\r]+" if delimiter == " " else re.escape(delimiter)
     for number, line in enumerate(block.split(b"\n"), first):
         row = [cell.strip(" \t\r") for cell in re.split(pattern, line.decode("latin-1").strip(" \r"))]
-        if not "".join(row):
-            raise FormatError(f"line {number}: a blank line between the rows")
         bad = [cell for cell in row if not _is_number(cell, mark)]
-        if len(bad) == len(row):
-            _refuse(number, line, "is not a row of numbers")
-        if "" in bad:
-            _refuse(number, line, "has an empty cell")
+        if "" in bad or len(bad) == len(row):
+            _refuse(number, line, "is not a row of numbers, or has an empty cell")
         if bad:
             comma = " (the decimal mark is a comma in this file)" if mark == "," else ""
             _refuse(number, bad[0].encode("latin-1"), f"is not a number{comma}; comments begin with #")
@@ -331,7 +327,10 @@ def _refuse(number: int, text: bytes, what: str) -> NoReturn:
 def _chosen_columns(
     layout: Layout, columns: Floats, origin: Origin, line: int
 ) -> tuple[tuple[int, ...], float | None, tuple[str, ...]]:
-    """Return the columns that are traces (from 0), their interval, and remarks; ``line`` is that of the first row."""
+    """Return the columns that are traces (from 0), their interval, and remarks; ``line`` is that of the first row.
+
+    Raises FormatError if time leaves the straight line between its ends by more than its rounding.
+    """
     count, time = len(columns), columns[0]
     if layout.columns is not None:
         chosen = tuple(k - 1 for k in layout.columns)
@@ -341,26 +340,9 @@ def _chosen_columns(
     if count < 2 or len(time) < 3 or not np.isfinite(time).all() or not np.all(np.diff(time) > 0):
         return tuple(range(count)), layout.dt, ()
 
-    step, unit = (
-        float((time[-1] - time[0]) / (len(time) - 1)),
-        _last_digit(time, [cells[0][1] for cells, _ in origin.rows(origin.body)]),
-    )
-    _check_uniform(time, step, unit, line)
-    if layout.dt is not None and abs(layout.dt - step) > 2 * unit / (len(time) - 1) + 1e-6 * step:
-        contradiction = f"`dt={layout.dt}` contradicts column 1, which has steps of {step:.7g}"
-        raise LayoutError(f"{contradiction}; if it is not time in seconds, give the traces with `columns`")
-    return tuple(range(1, count)), step, (f"column 1 is time, in steps of {step:.7g} s",)
-
-
-def _last_digit(numbers: Floats, cells: Sequence[str]) -> float:
-    """Return the value of the last digit of the largest number, printed with the most digits of any."""
-    digits = (re.sub("[eEdD].*|[^0-9]", "", cell).lstrip("0") for cell in cells)
-    return float(10.0 ** (np.floor(np.log10(np.abs(numbers).max())) + 1 - max(map(len, digits))))
-
-
-def _check_uniform(time: Floats, step: float, unit: float, line: int) -> None:
-    """Raise FormatError if time leaves the straight line between its ends by more than its rounding."""
-    size, rounding = len(time), np.finfo(float).eps * np.abs(time).max()
+    size, step = len(time), float((time[-1] - time[0]) / (len(time) - 1))
+    unit = _last_digit(time, [cells[0][1] for cells, _ in origin.rows(origin.body)])
+    rounding = np.finfo(float).eps * np.abs(time).max()
     summed = min(size * rounding, step / 1000)  # error of t += dt, printed with all digits
     # A lost sample shows as half a step or more, and counts as such however few digits are printed.
     allowed = min(unit * 1.000001 + 4 * rounding + summed, step / 4)
@@ -370,3 +352,13 @@ def _check_uniform(time: Floats, step: float, unit: float, line: int) -> None:
         found = f"steps of {steps.min():.7g} to {steps.max():.7g}, see line {line + odd}"
         what = f"column 1 increases like time but not uniformly: {found}"
         raise FormatError(f"{what}. Resample it; or, to go on as it is, give the traces with `columns` (and `dt`)")
+    if layout.dt is not None and abs(layout.dt - step) > 2 * unit / (size - 1) + 1e-6 * step:
+        contradiction = f"`dt={layout.dt}` contradicts column 1, which has steps of {step:.7g}"
+        raise LayoutError(f"{contradiction}; if it is not time in seconds, give the traces with `columns`")
+    return tuple(range(1, count)), step, (f"column 1 is time, in steps of {step:.7g} s",)
+
+
+def _last_digit(numbers: Floats, cells: Sequence[str]) -> float:
+    """Return the value of the last digit of the largest number, printed with the most digits of any."""
+    digits = (re.sub("[eEdD].*|[^0-9]", "", cell).lstrip("0") for cell in cells)
+    return float(10.0 ** (np.floor(np.log10(np.abs(numbers).max())) + 1 - max(map(len, digits))))
