@@ -23,7 +23,7 @@ import numpy as np
 from wavefilt.arrays import Array, DType
 from wavefilt.errors import FormatError, OutputExists, reason
 from wavefilt.io.atomic import temporary
-from wavefilt.io.base import Contents, Format, Headers, Layout, Probe, equal_lengths, known_interval, refuse_dataset
+from wavefilt.io.base import Contents, Format, Headers, Layout, Probe, equal_lengths, refuse_dataset
 from wavefilt.io.npy import sample_axis, written
 from wavefilt.io.sources import FileSource, Source, StreamedFormat, Target
 
@@ -195,11 +195,11 @@ class Hdf5(StreamedFormat):
         return Hdf5File(file, layout)
 
     def convert(self, contents: Contents) -> bytes:
-        samples, intervals, out = equal_lengths(contents, "HDF5"), set(contents.intervals), io.BytesIO()
+        samples, out = equal_lengths(contents, "HDF5"), io.BytesIO()
         with _opened(out, "w") as file:
             dataset = file.create_dataset("traces", data=samples)
-            if len(intervals) == 1 and None not in intervals:
-                dataset.attrs[INTERVAL] = known_interval(contents, "HDF5")
+            if len(set(contents.intervals)) == 1 and contents.interval:
+                dataset.attrs[INTERVAL] = contents.interval
         return out.getvalue()
 
     def headers(self, contents: Contents) -> Headers:

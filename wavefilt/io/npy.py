@@ -43,8 +43,12 @@ class NpyFile(ContiguousFile):
         self._inner = prod(self._stored[place + 1 :])
         places = Places(begin, dtype, prod(shape) // shape[axis], shape[axis], self._inner)
         result = written(dtype)
-        head = _header_of(shape, self.fortran, result)
-        super().__init__(file, "npy", places, layout.dt, replace(places, header=len(head), dtype=result), head)
+        several = sum(n > 1 for n in shape) > 1  # an array with one long axis is in C order too, and saved as such
+        entries = {"descr": np.lib.format.dtype_to_descr(result), "fortran_order": self.fortran and several}
+        head = io.BytesIO()
+        np.lib.format.write_array_header_1_0(head, {**entries, "shape": shape})
+        after = replace(places, header=head.tell(), dtype=result)
+        super().__init__(file, "npy", places, layout.dt, after, head.getvalue())
 
     def array(self, samples: Array) -> Array:
         """Return samples (traces, samples) as an array of the shape and order of the file."""
@@ -184,15 +188,6 @@ def written(dtype: DType) -> DType:
 def _npy(array: Array) -> bytes:
     stream = io.BytesIO()
     np.lib.format.write_array(stream, array, allow_pickle=False)
-    return stream.getvalue()
-
-
-def _header_of(shape: tuple[int, ...], fortran: bool, dtype: DType) -> bytes:
-    """Return the header that `numpy.save` writes for such an array."""
-    stream = io.BytesIO()
-    several = sum(n > 1 for n in shape) > 1  # an array with one long axis is in C order too
-    entries = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": fortran and several, "shape": shape}
-    np.lib.format.write_array_header_1_0(stream, entries)
     return stream.getvalue()
 
 

@@ -104,10 +104,6 @@ class SacFile(ContiguousFile):
     def rewritten(self, file: BinaryIO) -> Iterator[Samples]:
         with super().rewritten(file) as samples:
             yield samples
-        self._describe(file, samples)
-
-    def _describe(self, file: BinaryIO, samples: Samples) -> None:
-        """Correct minimum, maximum and mean."""
         low, high, total, count = np.inf, -np.inf, 0.0, self.shape[1]
         for at in range(0, count, BLOCK):
             block = np.empty((1, min(BLOCK, count - at)), np.float32)

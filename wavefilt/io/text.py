@@ -21,7 +21,7 @@ import numpy as np
 
 from wavefilt.arrays import Floats
 from wavefilt.errors import FormatError, LayoutError
-from wavefilt.io.base import HEAD, Contents, Format, Layout, Probe, equal_lengths, known_interval
+from wavefilt.io.base import HEAD, Contents, Format, Layout, Probe, equal_lengths
 
 BLANKS = b" \t\r\n"
 BLOCK = 1 << 14
@@ -124,15 +124,14 @@ class Ascii(Format):
         return b"".join([origin.head, "".join(lines).encode("ascii"), origin.tail])
 
     def convert(self, contents: Contents) -> bytes:
-        samples, intervals = equal_lengths(contents, "ASCII"), set(contents.intervals)
+        samples = equal_lengths(contents, "ASCII")
         if samples.dtype.kind == "c":
             raise FormatError("ASCII holds no complex samples")
         digits = 8 if np.can_cast(samples.dtype, np.float32) else 16
         names, columns = [f"trace_{i + 1}" for i in range(len(samples))], list(samples)
         forms = [f"%.{digits}e"] * len(samples)
-        if len(intervals) == 1 and None not in intervals:
-            step = known_interval(contents, "ASCII")
-            names, columns = ["time_s", *names], [step * np.arange(samples.shape[1]), *columns]
+        if len(set(contents.intervals)) == 1 and contents.interval:
+            names, columns = ["time_s", *names], [contents.interval * np.arange(samples.shape[1]), *columns]
             forms = ["%.12e", *forms]
         out = io.BytesIO()
         np.savetxt(out, np.column_stack(columns), forms, ",", header=",".join(names), comments="")
