@@ -8,9 +8,8 @@ import io
 import os
 import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, BinaryIO
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 
 from wavefilt.errors import FormatError, reason
-from wavefilt.io.base import Contents, Format, Headers, Layout, Probe, known_interval
+from wavefilt.io.base import Contents, Format, Headers, Layout, Probe, known_interval, named
 from wavefilt.io.sources import rounded, smallest
 
 if TYPE_CHECKING:
@@ -41,16 +40,11 @@ MSEED_INTEGERS = {"STEIM1": "i4", "STEIM2": "i4", "INT32": "i4", "INT16": "i2"}
 MISSING = 'pip install "wavefilt[seismic]"'
 
 
-@dataclass(frozen=True)
-class Origin:
-    """ObsPy's stream, with all headers, and its name of the format."""
-
-    stream: Stream | Sequence[Trace]
-    format: str
-
-
 class ObspyFormat(Format):
-    """A format of ObsPy by its name in lower case; "obspy" stands for the one that ObsPy recognises."""
+    """A format of ObsPy by its name in lower case; "obspy" stands for the one that ObsPy recognises.
+
+    ``Contents.origin`` is the stream.
+    """
 
     def __init__(self, name: str, marks: bytes = b"", endings: tuple[str, ...] = ()) -> None:
         self.name, self._marks, self.shared_endings = name, marks, endings
@@ -70,22 +64,21 @@ class ObspyFormat(Format):
 
     def write(self, contents: Contents) -> bytes:
         """Return ObsPy's stream with new samples, in the format it was read from."""
-        origin: Origin = contents.origin
-        stream = origin.stream.copy()  # type: ignore[union-attr]
+        stream, format = contents.origin.copy(), contents.format.upper()
         for trace, samples in zip(stream, contents.traces, strict=True):
-            integers = _integers(trace, origin.format)
-            dtype = WRITTEN_AS.get(origin.format)
+            integers = _integers(trace, format)
+            dtype = WRITTEN_AS.get(format)
             trace.data = np.ascontiguousarray(rounded(samples, np.dtype(integers)) if integers else samples, dtype)
-            if origin.format == "MSEED" and trace.data.dtype.kind == "f":
+            if format == "MSEED" and trace.data.dtype.kind == "f":
                 trace.stats.mseed.encoding = "FLOAT64" if trace.data.dtype.itemsize == 8 else "FLOAT32"
-            elif origin.format == "GSE2":
+            elif format == "GSE2":
                 trace.stats.get("gse2", {}).pop("datatype", None)  # written compressed, whatever it was
-        return _written(stream, origin.format)
+        return _written(stream, format)
 
     def headers(self, contents: Contents) -> Headers:
         """Return the fields of ``Trace.stats``."""
         traces = []
-        for trace in contents.origin.stream:
+        for trace in contents.origin:
             start = np.datetime64(trace.stats.starttime.ns, "ns")
             time = start if start.astype(int) else None
             traces.append(Headers(dict(trace.stats), onset=_onset(trace), time=time, utc=True))
@@ -148,7 +141,7 @@ def contents_of(stream: Stream, format: str) -> Contents:
     if not any(name.strip(".") for name in ids) or not any(starts):
         ids = starts = ()
     times = tuple(np.datetime64(start, "ns") for start in starts)
-    return Contents(traces, intervals, format.lower(), Origin(stream, format), "", notes, ids, times)
+    return Contents(traces, intervals, format.lower(), stream, "", notes, ids, times)
 
 
 def waveform_bytes(contents: Contents, format: str, dtypes: tuple[str, ...]) -> bytes:
@@ -159,14 +152,15 @@ def waveform_bytes(contents: Contents, format: str, dtypes: tuple[str, ...]) -> 
         raise FormatError(f"{format} needs ObsPy: {MISSING}") from error
     if None in contents.intervals:
         known_interval(contents, format)
-    traces, origin, headers = obspy.Stream(), contents.origin, contents.headers.traces
+    traces, headers = obspy.Stream(), contents.headers.traces
+    stream = contents.origin if isinstance(named(contents.format), ObspyFormat) else None
     width = len(str(len(contents.traces)))
     stations = [f"{i:0{width}}"[-5:] for i in range(1, len(contents.traces) + 1)]
     channels = {header.channel for header in headers}
     if len(channels) == len(stations) and None not in channels:
         stations = [f"{header.channel:0{width}}"[-5:] for header in headers]
     for i, (samples, interval) in enumerate(zip(contents.traces, contents.intervals, strict=True)):
-        trace = origin.stream[i].copy() if isinstance(origin, Origin) else obspy.Trace()
+        trace = obspy.Trace() if stream is None else stream[i].copy()
         trace.data = np.ascontiguousarray(smallest(np.asarray(samples), dtypes, format))
         stats = trace.stats
         stats.pop("mseed", None)
@@ -176,7 +170,7 @@ def waveform_bytes(contents: Contents, format: str, dtypes: tuple[str, ...]) -> 
             stats.starttime = obspy.UTCDateTime(ns=int(time.astype("datetime64[ns]").astype(int)))
         if contents.ids:
             stats.network, stats.station, stats.location, stats.channel = contents.ids[i].split(".")
-        elif not isinstance(origin, Origin):
+        elif stream is None:
             stats.station = stations[i]
         for code in ("network", "station", "location", "channel"):
             stats[code] = stats[code].strip()
