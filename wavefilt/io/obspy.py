@@ -57,10 +57,27 @@ class ObspyFormat(Format):
         name = recognised_by_obspy(io.BytesIO(data)) if self.name == "obspy" else self.name
         if not name:
             raise FormatError("ObsPy recognises none of its formats")
-        samples = COMPRESSED_GSE.findall(data) if name.startswith("gse") else []
-        if max((len(line) for part in samples for line in part.split(b"\n")), default=0) > LONGEST_GSE_LINE:
+        packed = COMPRESSED_GSE.findall(data) if name.startswith("gse") else []
+        if max((len(line) for part in packed for line in part.split(b"\n")), default=0) > LONGEST_GSE_LINE:
             raise FormatError(f"damaged {name.upper()} file: lines of samples are too long")
-        return contents_of(_stream(data, name.upper()), name.upper())
+        format = name.upper()
+        stream = _stream(data, format)
+        traces = [np.asarray(trace.data) for trace in stream]
+        if not traces or not any(map(len, traces)):
+            raise FormatError(f"{format} file without samples")
+        for trace, samples in zip(stream, traces, strict=True):
+            if samples.dtype.kind not in "iuf":
+                raise FormatError(f"{format} file with samples that are not numbers: those of {trace.id}")
+            if trace.stats.npts != len(samples):
+                raise FormatError(f"{trace.id} claims {trace.stats.npts} samples and holds {len(samples)}")
+        intervals = tuple(float(trace.stats.delta) for trace in stream)
+        integers = any(_integers(trace, format) for trace in stream)
+        notes = (f"{format} holds integers here: samples are rounded",) if integers else ()
+        ids, starts = tuple(trace.id for trace in stream), tuple(trace.stats.starttime.ns for trace in stream)
+        if not any(one.strip(".") for one in ids) or not any(starts):
+            ids = starts = ()
+        times = tuple(np.datetime64(start, "ns") for start in starts)
+        return Contents(traces, intervals, name, stream, "", notes, ids, times)
 
     def write(self, contents: Contents) -> bytes:
         """Return ObsPy's stream with new samples, in the format it was read from."""
@@ -124,26 +141,6 @@ def _onset(trace: Trace) -> tuple[float, str] | None:
     return None
 
 
-def contents_of(stream: Stream, format: str) -> Contents:
-    """Return the traces of ObsPy's stream, in counts."""
-    traces = [np.asarray(trace.data) for trace in stream]
-    if not traces or not any(map(len, traces)):
-        raise FormatError(f"{format} file without samples")
-    for trace, samples in zip(stream, traces, strict=True):
-        if samples.dtype.kind not in "iuf":
-            raise FormatError(f"{format} file with samples that are not numbers: those of {trace.id}")
-        if trace.stats.npts != len(samples):
-            raise FormatError(f"{trace.id} claims {trace.stats.npts} samples and holds {len(samples)}")
-    intervals = tuple(float(trace.stats.delta) for trace in stream)
-    integers = any(_integers(trace, format) for trace in stream)
-    notes = (f"{format} holds integers here: samples are rounded",) if integers else ()
-    ids, starts = tuple(trace.id for trace in stream), tuple(trace.stats.starttime.ns for trace in stream)
-    if not any(name.strip(".") for name in ids) or not any(starts):
-        ids = starts = ()
-    times = tuple(np.datetime64(start, "ns") for start in starts)
-    return Contents(traces, intervals, format.lower(), stream, "", notes, ids, times)
-
-
 def waveform_bytes(contents: Contents, format: str, dtypes: tuple[str, ...]) -> bytes:
     """Return traces of any format as MiniSEED or SAC, in the first dtype that holds their samples."""
     try:
@@ -154,11 +151,8 @@ def waveform_bytes(contents: Contents, format: str, dtypes: tuple[str, ...]) -> 
         known_interval(contents, format)
     traces, headers = obspy.Stream(), contents.headers.traces
     stream = contents.origin if isinstance(named(contents.format), ObspyFormat) else None
-    width = len(str(len(contents.traces)))
-    stations = [f"{i:0{width}}"[-5:] for i in range(1, len(contents.traces) + 1)]
-    channels = {header.channel for header in headers}
-    if len(channels) == len(stations) and None not in channels:
-        stations = [f"{header.channel:0{width}}"[-5:] for header in headers]
+    count, channels = len(contents.traces), [header.channel for header in headers]
+    numbers = channels if len(set(channels)) == count and None not in channels else range(1, count + 1)
     for i, (samples, interval) in enumerate(zip(contents.traces, contents.intervals, strict=True)):
         trace = obspy.Trace() if stream is None else stream[i].copy()
         trace.data = np.ascontiguousarray(smallest(np.asarray(samples), dtypes, format))
@@ -171,7 +165,7 @@ def waveform_bytes(contents: Contents, format: str, dtypes: tuple[str, ...]) -> 
         if contents.ids:
             stats.network, stats.station, stats.location, stats.channel = contents.ids[i].split(".")
         elif stream is None:
-            stats.station = stations[i]
+            stats.station = f"{numbers[i]:0{len(str(count))}}"[-5:]
         for code in ("network", "station", "location", "channel"):
             stats[code] = stats[code].strip()
         traces.append(trace)
