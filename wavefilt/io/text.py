@@ -13,7 +13,7 @@ import codecs
 import io
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, NoReturn
 
@@ -340,7 +340,8 @@ def _chosen_columns(
         return tuple(range(count)), layout.dt, ()
 
     size, step = len(time), float((time[-1] - time[0]) / (len(time) - 1))
-    unit = _last_digit(time, [cells[0][1] for cells, _ in origin.rows(origin.body)])
+    separator = None if origin.delimiter == " " else origin.delimiter
+    unit = _last_digit(time, (line.split(separator, 1)[0] for line in io.StringIO(origin.body.decode("ascii"))))
     rounding = np.finfo(float).eps * np.abs(time).max()
     summed = min(size * rounding, step / 1000)  # error of t += dt, printed with all digits
     # A lost sample shows as half a step or more, and counts as such however few digits are printed.
@@ -357,7 +358,7 @@ def _chosen_columns(
     return tuple(range(1, count)), step, (f"column 1 is time, in steps of {step:.7g} s",)
 
 
-def _last_digit(numbers: Floats, cells: Sequence[str]) -> float:
+def _last_digit(numbers: Floats, cells: Iterable[str]) -> float:
     """Return the value of the last digit of the largest number, printed with the most digits of any."""
     digits = (re.sub("[eEdD].*|[^0-9]", "", cell).lstrip("0") for cell in cells)
     return float(10.0 ** (np.floor(np.log10(np.abs(numbers).max())) + 1 - max(map(len, digits))))
