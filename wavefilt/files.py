@@ -357,12 +357,7 @@ class FileRows(engine.Rows):
         return self.backend.summation.whole
 
     def guesses(self, job: engine.Job, group: Sequence[Chunk], levels: Sequence[int]) -> Mapping[int, Interval]:
-        sample = self._sample(job, group)
-        return {level: around_median(sample[level - 1], self.bins) for level in levels}
-
-    def _sample(self, job: engine.Job, group: Sequence[Chunk]) -> list[Array]:
-        """Return some details of every level of a group, from evenly spaced windows."""
-        # each row's first samples are in one chunk
+        # some details of every level of a group, from evenly spaced windows; each row's first samples are in one chunk
         rows = np.concatenate([np.arange(c.rows.start, c.rows.stop) for c in group if c.parts[0].start == 0])
         samples, taps = self.shape[1], job.analysis.taps
         length = min(max(WINDOW, 8 * (job.halo or 0)), samples)
@@ -376,7 +371,7 @@ class FileRows(engine.Rows):
                 self.backend.decompose(x, job.analysis).coefficients, job.analysis, x.shape[1:]
             )
             found.append([d[0, taps:-taps] if d.shape[1] > 4 * taps else d[0] for d in details])  # without the ends
-        return [np.concatenate(parts) for parts in zip(*found, strict=True)]
+        return {level: around_median(np.concatenate([d[level - 1] for d in found]), self.bins) for level in levels}
 
 
 def _noisy(sigma: Floats, thresholds: Floats) -> Mask:
