@@ -28,9 +28,8 @@ def convert(
 
     Samples are not changed. The documentation lists the headers that are kept, under "File formats".
     """
-    from wavefilt.io import check_destination, write_atomically
-    from wavefilt.io.base import endings, other_format
-    from wavefilt.io.files import converted
+    from wavefilt.io import check_destination, encode, write_atomically
+    from wavefilt.io.files import endings, other_format
 
     if target is not None and output is not None:
         raise click.UsageError("OUT and -o both name the output: give one")
@@ -50,7 +49,7 @@ def convert(
         if other is None:
             what = f"{recording.format} to a file named {path.name}"
             raise click.UsageError(f"{source}: {what}; the name must end with another of {', '.join(endings())}")
-        write_atomically(path, converted(recording, other), overwrite=overwrite)
+        write_atomically(path, encode(recording, other), overwrite=overwrite)
     facts: dict[str, object] = {"input": source, "output": target, "from": recording.format, "to": other}
     facts |= {"traces": len(recording.traces), "notes": list(recording.notes)}
     words = f"{source} -> {target}  {recording.format} to {other}, {len(recording.traces)} traces"

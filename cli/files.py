@@ -15,8 +15,8 @@ from pathlib import Path
 import click
 
 import wavefilt
-from wavefilt.io import Layout
-from wavefilt.io.base import COMPRESSED_ENDINGS, MARK, is_store, refuse_dataset
+from wavefilt.io import Layout, is_store
+from wavefilt.io.base import COMPRESSED_ENDINGS, MARK, refuse_dataset
 from wavefilt.io.files import split
 from wavefilt.recording import Recording
 
@@ -133,7 +133,7 @@ def _default_output(source: str, folder: str | None, top: str | None) -> str:
 def _check_outputs(jobs: list[tuple[str, str]], request: Request) -> None:
     """Raise UsageError or OSError unless all outputs are different files, no inputs, and may be written."""
     from wavefilt.io import check_destination
-    from wavefilt.io.zarr import check_folder
+    from wavefilt.io.chunked import check_folder
 
     stores = {Path(target): Path(split(source)[0]) for source, target in jobs if is_store(split(source)[0])}
     if stores and request.residual:

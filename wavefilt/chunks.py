@@ -94,18 +94,14 @@ def cut(rows: int, samples: int, halo: int | None, level: int, most: int, dead: 
             ends = (Part(0, 0, left, left + halo), Part(right - halo, right, samples, samples))
             pieces = [ends, *((Part(a - halo, a, a + core, a + core + halo),) for a in range(left, right, core))]
     chunks, place = list[Chunk](), 0
-    for run in [range(rows)] if dead is None else runs(~dead):
-        for row in run[::together]:
-            own = slice(row, min(row + together, run.stop))
+    live = np.ones(rows, bool) if dead is None else ~dead
+    edges = np.flatnonzero(np.diff(live, prepend=False, append=False)).tolist()
+    for first, last in zip(edges[::2], edges[1::2], strict=True):
+        for row in range(first, last, together):
+            own = slice(row, min(row + together, last))
             chunks += [Chunk(own, samples, parts, place) for parts in pieces]
             place += own.stop - own.start
     return chunks
-
-
-def runs(live: Mask) -> list[range]:
-    """Return the runs of neighbouring traces that are live."""
-    edges = np.flatnonzero(np.diff(live, prepend=False, append=False))
-    return [range(first, last) for first, last in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ from wavefilt.backends.interface import Backend
 from wavefilt.chunks import Chunk
 from wavefilt.errors import SQUARES_OVERFLOW, NonFiniteSample
 from wavefilt.io.base import Layout
-from wavefilt.io.files import open_source, split
+from wavefilt.io.files import check_kept, open_source, split
 from wavefilt.io.sources import Source, Target
 from wavefilt.memory import Plan, in_bytes
 from wavefilt.options import Keywords, Options, check_names, checked, completed
@@ -164,16 +164,17 @@ def stream(
 ) -> Report:
     """Denoise an open source as `denoise_file` does."""
     start = time.perf_counter()
+    check_kept(source.format, source.name, target)
     dtype = arrays.compute_dtype(source.dtype)
     plan = memory.plan(source.shape, dtype, options, limit, backend, source.neighbours, source.overhead)
     with source.create(target, overwrite=overwrite) as out:
         with ThreadPoolExecutor(1, "wavefilt-read") as reading, ThreadPoolExecutor(1, "wavefilt-write") as writing:
-            work = FileRows(source, Behind(out, writing), reading, options, plan, progress)
+            work = FileRows(source, out, reading, writing, options, plan, progress)
             if plan.together:
                 work.denoise_whole_traces()
             else:
                 work.denoise_chunks()
-            work.behind.finish()
+            work.flush()
         source.check_unchanged()
     (sigma, sigma_range), (thresholds, thresholds_range) = map(engine.spread, work.measured())
     return Report(
@@ -199,8 +200,9 @@ class FileRows(engine.Rows):
     def __init__(
         self,
         source: Source,
-        behind: Behind,
+        target: Target,
         reading: ThreadPoolExecutor,
+        writing: ThreadPoolExecutor,
         options: Options,
         plan: Plan,
         progress: Progress | None,
@@ -208,7 +210,9 @@ class FileRows(engine.Rows):
         super().__init__(np.empty((0, 0), arrays.compute_dtype(source.dtype)), np.empty((0, 0)), plan.backend)
         self.source, self.options, self.plan, self.shape = source, options, plan, source.shape
         buffers = [np.empty(plan.buffer, self.x.dtype) for _ in range(2)]
-        self.ahead, self.behind = Ahead(source, reading, buffers, self._read), behind
+        self.ahead = Ahead(source, reading, buffers, self._read)
+        self._target, self._writing = target, writing
+        self._last: Future[None] | None = None
         self.energy, self._progress = Energy(plan.backend.summation), progress
         self.noisy = self.samples_read = self._done = 0
         self._measured: list[tuple[Floats, Floats]] = []  # noise and thresholds (levels, traces) of batches of traces
@@ -227,6 +231,17 @@ class FileRows(engine.Rows):
             size = math.prod(self.shape) * self.source.dtype.itemsize
             self._progress(self._done, size * max(self.plan.passes, math.ceil(self._done / size)))
 
+    def store(self, rows: slice, first: int, values: Array) -> None:
+        """Write values, which must not change any more, in the background; raises the error of an earlier write."""
+        self.flush()
+        self._last = self._writing.submit(self._target.write, rows, first, values)
+
+    def flush(self) -> None:
+        """Wait until everything is written."""
+        last, self._last = self._last, None
+        if last is not None:
+            last.result()
+
     def denoise_whole_traces(self) -> None:
         """Denoise batches of whole traces."""
         rows, samples = self.shape
@@ -241,7 +256,7 @@ class FileRows(engine.Rows):
                 hint = "; replace it, or set it to NaN to have it treated as a gap"
                 raise NonFiniteSample(error.trace + batch.start, error.sample, hint) from error
             self.energy.add(x, outcome.samples)
-            self.behind.put(batch, 0, outcome.samples)
+            self.store(batch, 0, outcome.samples)
             noisy = np.zeros(len(x), bool)
             for e in outcome.estimates:
                 np.logical_or.at(noisy, e.segments.rows, _noisy(e.sigma, e.thresholds))
@@ -260,15 +275,6 @@ class FileRows(engine.Rows):
             raise ValueError(SQUARES_OVERFLOW)
         details = len(self.options.transform.bands(level))  # without the approximation
         self._measured.append((measured.sigma[:details], measured.thresholds[:details]))
-
-    def copied(self, parts: Sequence[Piece]) -> Iterator[tuple[Piece, Array]]:
-        """Yield parts with their samples, and write them unchanged."""
-        self.ahead.expect([[part] for part in parts])
-        for part in parts:
-            x = self.ahead.take([part])
-            yield part, x
-            self.behind.put(part[0], part[1], x)
-            self.behind.finish()  # before the buffer is read into again
 
     def check(self, x: Array, pieces: Sequence[Piece], peak: float) -> None:
         """Raise ValueError if samples of these pieces, side by side, are not finite or overflow in the transform."""
@@ -320,19 +326,24 @@ class FileRows(engine.Rows):
     def put(self, chunk: Chunk, y: Array) -> None:
         for own, place in chunk.kept():
             self.energy.add(self._taken[:, own], y[:, own], chunk.rows.start)
-            self.behind.put(chunk.rows, place.start, y[:, own])
+            self.store(chunk.rows, place.start, y[:, own])
 
     def read(self, row: int, first: int, last: int) -> Array:
         return self.ahead.read(row, first, last)
 
     def leave(self, row: int, written: bool) -> None:
-        own = pieces(range(row, row + 1), self.shape[1], self.ahead.size)
-        for (_, first, _), x in self.copied(own):
+        samples, size = self.shape[1], self.ahead.size
+        parts = [(slice(row, row + 1), a, min(a + size, samples)) for a in range(0, samples, size)]
+        self.ahead.expect([[part] for part in parts])
+        for part in parts:
+            x, first = self.ahead.take([part]), part[1]
             infinite = np.flatnonzero(np.isinf(x[0]))
             if infinite.size:
                 raise NonFiniteSample(row, first + infinite[0], "; replace it")
             if not written:
                 self.energy.add(x, x, row)
+            self.store(part[0], first, x)
+            self.flush()  # before the buffer is read into again
 
     def tally(self, state: State) -> Tally:
         return RowTally(state, self.backend.summation)
@@ -346,12 +357,7 @@ class FileRows(engine.Rows):
         return self.backend.summation.whole
 
     def guesses(self, job: engine.Job, group: Sequence[Chunk], levels: Sequence[int]) -> Mapping[int, Interval]:
-        sample = self._sample(job, group)
-        return {level: around_median(sample[level - 1], self.bins) for level in levels}
-
-    def _sample(self, job: engine.Job, group: Sequence[Chunk]) -> list[Array]:
-        """Return some details of every level of a group, from evenly spaced windows."""
-        # each row's first samples are in one chunk
+        # some details of every level of a group, from evenly spaced windows; each row's first samples are in one chunk
         rows = np.concatenate([np.arange(c.rows.start, c.rows.stop) for c in group if c.parts[0].start == 0])
         samples, taps = self.shape[1], job.analysis.taps
         length = min(max(WINDOW, 8 * (job.halo or 0)), samples)
@@ -365,7 +371,7 @@ class FileRows(engine.Rows):
                 self.backend.decompose(x, job.analysis).coefficients, job.analysis, x.shape[1:]
             )
             found.append([d[0, taps:-taps] if d.shape[1] > 4 * taps else d[0] for d in details])  # without the ends
-        return [np.concatenate(parts) for parts in zip(*found, strict=True)]
+        return {level: around_median(np.concatenate([d[level - 1] for d in found]), self.bins) for level in levels}
 
 
 def _noisy(sigma: Floats, thresholds: Floats) -> Mask:
@@ -380,14 +386,6 @@ def _by_level(found: list[Floats]) -> list[Floats]:
 
 def _pieces(chunk: Chunk) -> list[Piece]:
     return [(chunk.rows, part.first, part.last) for part in chunk.parts]
-
-
-def pieces(rows: range, samples: int, size: int) -> list[Piece]:
-    """Divide rows into pieces of at most ``size`` samples: some whole rows each, or parts of one."""
-    if samples <= size:
-        together = size // samples
-        return [(slice(a, min(a + together, rows.stop)), 0, samples) for a in rows[::together]]
-    return [(slice(row, row + 1), a, min(a + size, samples)) for row in rows for a in range(0, samples, size)]
 
 
 class Ahead:
@@ -442,25 +440,6 @@ class Ahead:
             self._source.read(own, first, out[:, at : at + last - first])
             at += last - first
         return out
-
-
-class Behind:
-    """Write results to the target in the background, one part at a time."""
-
-    def __init__(self, target: Target, executor: ThreadPoolExecutor) -> None:
-        self._target, self._executor = target, executor
-        self._last: Future[None] | None = None
-
-    def put(self, rows: slice, first: int, values: Array) -> None:
-        """Write values, which must not change any more; raises the error of an earlier write."""
-        self.finish()
-        self._last = self._executor.submit(self._target.write, rows, first, values)
-
-    def finish(self) -> None:
-        """Wait until everything is written."""
-        last, self._last = self._last, None
-        if last is not None:
-            last.result()
 
 
 class Energy:

@@ -14,7 +14,6 @@ from wavefilt.api import denoise as denoise_array
 from wavefilt.arrays import Array, Traces, take
 from wavefilt.backends import Backend, registry
 from wavefilt.errors import NonFiniteSample
-from wavefilt.io.obspy import Origin
 from wavefilt.options import Clock, Keywords, NoiseForm, Options, check_names
 from wavefilt.recording import Recording
 from wavefilt.wavelets.filters import WaveletLike
@@ -134,7 +133,7 @@ def recording_of(traces: Sequence[Trace]) -> Recording:
         [trace.data for trace in traces],
         tuple(float(trace.stats.delta) for trace in traces),
         "obspy",
-        Origin(traces, "obspy"),
+        traces,
         ids=tuple(trace.id for trace in traces),
         starts=tuple(np.datetime64(trace.stats.starttime.ns, "ns") for trace in traces),
     )

@@ -290,13 +290,12 @@ class Recording(io.Contents):
         asked, used, notes = options.filters.name, outcome.options.filters.name, self.notes
         if used != asked:
             notes = (*notes, f"too few traces or samples for one level of {asked}: {used} is used")
+        traces: Array | list[Array]
         if taken:
-            own = taken.restore(outcome.samples)
-            return replace(self, traces=own, outcome=outcome, noise=noise, notes=notes)
-        traces = [
-            y[: len(x)].astype(arrays.compute_dtype(x.dtype), copy=False)
-            for y, x in zip(outcome.samples, self.traces, strict=True)
-        ]
+            traces = taken.restore(outcome.samples)
+        else:
+            pairs = zip(outcome.samples, self.traces, strict=True)
+            traces = [y[: len(x)].astype(arrays.compute_dtype(x.dtype), copy=False) for y, x in pairs]
         return replace(self, traces=traces, outcome=outcome, noise=noise, notes=notes)
 
     def check(self, options: Options) -> None:

@@ -488,6 +488,8 @@ def _text_trace() -> bytes:
 
 REFUSED = {
     "truncated gzip": (lambda: gzip.compress(SHOT.read_bytes())[:-9], "compressed"),
+    "damaged bzip2": (lambda: b"BZh" + bytes(9), "compressed"),
+    "truncated bzip2": (lambda: bz2.compress(SHOT.read_bytes())[:-9], "compressed"),
     "tar": (lambda: _archive("tar"), "tar xf"),
     "zip": (lambda: _archive("zip"), "zip"),
     "Seismic Handler": (lambda: _obspy_data("sh/QFILE-TEST.QHD").read_bytes(), "QBN"),

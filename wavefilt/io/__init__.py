@@ -1,19 +1,17 @@
 """Reading and writing recordings: one module per format; a format is recognised by content, never by name."""
 
 from wavefilt.io.atomic import check_destination, write_atomically
-from wavefilt.io.base import FORMATS, Contents, Format, Headers, Layout, Probe, is_store, register_format
-from wavefilt.io.files import encode, read, write
-from wavefilt.io.hdf5 import Hdf5
-from wavefilt.io.npy import Npy, Npz
+from wavefilt.io.base import FORMATS, Contents, Format, Headers, Layout, Probe, register_format
+from wavefilt.io.chunked import Hdf5, Zarr
+from wavefilt.io.files import encode, is_store, read, write
+from wavefilt.io.npy import Npy, Npz, Raw
 from wavefilt.io.obspy import Mseed, ObspyFormat
-from wavefilt.io.raw import Raw
 from wavefilt.io.sac import Sac
 from wavefilt.io.seg2 import Seg2
 from wavefilt.io.segy import Segy, Su
 from wavefilt.io.sources import StreamedFormat
 from wavefilt.io.text import Ascii
 from wavefilt.io.wav import Wav
-from wavefilt.io.zarr import Zarr
 
 __all__ = [
     "FORMATS",

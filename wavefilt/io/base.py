@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
-import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from wavefilt.arrays import Array
-from wavefilt.errors import FormatError, LayoutError, OptionError, reason
+from wavefilt.errors import FormatError, LayoutError, OptionError
 from wavefilt.vocabulary import check
 
 if TYPE_CHECKING:
@@ -328,123 +326,7 @@ def checked(name: str) -> Format:
     return FORMATS[name]
 
 
-def endings() -> list[str]:
-    """Return the usual ending of names for each format in which recordings of other formats are written."""
-    return [format.endings[0] for format in FORMATS.values() if format.converts]
-
-
-def other_format(format: str, source: str, target: Path) -> str | None:
-    """Return the format that the name of an output asks for; None for the format of the input.
-
-    The format is kept by its own endings, the ending of the input, endings that several formats share (.dat), numbers,
-    and no ending. Raises FormatError for other endings, and for a format in which other recordings are not written.
-    """
-    ending, own = target.suffix.lower(), named(format)
-    if ending in COMPRESSED_ENDINGS:
-        raise FormatError(f"{target}: compressed files are not written; leave {ending} out")
-    before = Path(source.partition(MARK)[0])
-    before = before.with_suffix("") if before.suffix.lower() in COMPRESSED_ENDINGS else before
-    if ending in (*own.endings, *own.shared_endings, before.suffix.lower()) or not re.search("[a-z]", ending):
-        return None
-    asked = next((format for format in FORMATS.values() if ending in format.endings), None)
-    if asked is not None and asked.converts:
-        return asked.name
-    if asked is None and any(ending in format.shared_endings for format in FORMATS.values()):
-        return None
-    what = f"no format has the ending {ending}" if asked is None else f"recordings are not written as {asked.name}"
-    raise FormatError(f"{target}: {what}; use {', '.join(endings())}")
-
-
-# ---------------------------------------------------------------------------------------------------- recognition
-
-AS_RAW = "If it is raw binary, give `format` raw with `dtype`, `endian` and `ns`"
-_READ_BOTH = 'ObsPy reads both and writes one: obspy.read("FILE").write("NAME.mseed", format="MSEED")'
-
-
-def _is_css(probe: Probe) -> bool:
-    """Return whether lines of 283 (CSS 3.0) or 287 characters (NNSA) have a time and a data type in their places."""
-    line = probe.head.partition(b"\n")[0].rstrip(b"\r")
-    point, kind = {283: (line[26:28], line[143:145]), 287: (line[27:28], line[144:146])}.get(len(line), (b"", b""))
-    return b"." in point and re.fullmatch(rb"[stif][248]|[sg][23]|c[0#]", kind) is not None
-
-
-def _refusal(probe: Probe) -> tuple[str, str] | None:
-    """Return the name of a kind of file that is recognised but not read, and what to do; None for other files."""
-    head = probe.head
-    if re.match(rb"\x80[\x02-\x05][}c\x95(\]]", head):
-        return "pickle", "a Python pickle, which is never opened because loading one can run any program"
-    if all(key in head for key in (b"data_format=", b"n1=", b"in=")):
-        return "rsf", f"a Madagascar header without samples; read the file named after in= instead. {AS_RAW}"
-    if head[257:262] == b"ustar":
-        return "tar", "an archive; unpack it first: tar xf FILE"
-    if _is_css(probe):
-        return "css", f"a CSS or NNSA table, whose samples are in other files; {_READ_BOTH}"
-    if head.startswith(b"43981 "):
-        return "q", f"a Seismic Handler header, whose samples are in a .QBN file; {_READ_BOTH}"
-    return None
-
-
-def recognised(probe: Probe) -> Format | None:
-    """Return the format whose marks a file has, None if it has none.
-
-    Raises FormatError for a file with the marks of several formats, and for a kind that is not read.
-    """
-    found = [format for format in FORMATS.values() if format.recognise(probe)]
-    refusal = _refusal(probe)
-    if len(found) + bool(refusal) > 1:
-        names = [*(refusal or ())[:1], *(format.name for format in found)]
-        raise FormatError(f"could be {' or '.join(names)}: give `format`")
-    if refusal:
-        raise FormatError(refusal[1])
-    return found[0] if found else None
-
-
-def resembled(probe: Probe, *, streamed: bool = False) -> Format | None:
-    """Return the first format, of all or of the streamed ones, that a file without marks may be."""
-    formats = (format for format in FORMATS.values() if format.streamed or not streamed)
-    return next((format for format in formats if format.resembles(probe)), None)
-
-
-def is_store(path: str) -> bool:
-    """Return whether a folder is of a format, such as a Zarr array or group."""
-    return any(format.folder and format.recognise_folder(path) for format in FORMATS.values())
-
-
-def folder_format(path: str, name: str | None) -> Format:
-    """Return the format of a folder, or the one named. Raises FormatError if the folder is not of it."""
-    if name is not None and not checked(name).folder:
-        raise FormatError(f"is a folder, and {name} files are not folders")
-    folders = [format for format in FORMATS.values() if format.folder]
-    for format in folders:
-        if format.name == name or (name is None and format.recognise_folder(path)):
-            return format
-    raise FormatError(f"is a folder and not a {' or '.join(format.name for format in folders)} store")
-
-
 def refuse_dataset(target: Path) -> None:
     """Raise ValueError for a result that is named ``path::dataset``."""
     if MARK in target.name:
         raise ValueError(f"{target}: leave {MARK} out; the array keeps its name in the result")
-
-
-def looks_like_text(head: bytes) -> bool:
-    """Return whether the first bytes of a file are text: no NUL, UTF-8 or Latin-1, at least 99 % printable."""
-    head = head[:HEAD]
-    if not head or b"\0" in head:
-        return False
-    printable = bytes([9, 10, 12, 13, *range(32, 127), *range(160, 256)])
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(head)  # not final: a character may be cut at the end of the head
-        printable += bytes(range(128, 160))
-    except UnicodeDecodeError:
-        pass
-    return len(head.translate(None, printable)) <= 0.01 * len(head)
-
-
-def about(path: str, error: FormatError, format: Format | None = None, hint: str = "") -> FormatError:
-    """Return the error as one line that begins with the file, and the format if the text does not name it."""
-    text = reason(error).removeprefix(f"{path}: ")
-    label = (format.label or format.name) if format else ""
-    if label.replace("-", "").lower() not in text.replace("-", "").lower():
-        text = f"{label}: {text}"
-    return type(error)(f"{path}: {text}{hint}")

@@ -1,17 +1,31 @@
-"""Arrays of any number of axes, chunked or not, as traces along one axis: the common part of HDF5 and Zarr."""
+"""HDF5 through h5py and Zarr (extra `formats`): one array is denoised, everything else in the file or store is kept.
+
+The traces of an array of any number of axes, chunked or not, lie along one axis.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import io
+import os
+import shutil
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from itertools import pairwise, product
-from math import prod
-from typing import TYPE_CHECKING
+from math import inf, prod
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from wavefilt.arrays import Array, DType
-from wavefilt.errors import FormatError
+from wavefilt.errors import FormatError, OutputExists, reason
+from wavefilt.io.atomic import temporary
+from wavefilt.io.base import Contents, Format, Headers, Layout, Probe, equal_lengths, refuse_dataset
 from wavefilt.io.npy import sample_axis, written
+from wavefilt.io.sources import FileSource, Source, StreamedFormat, Target
 
 if TYPE_CHECKING:
     import h5py
@@ -25,7 +39,9 @@ and memory that the threads of Zarr have freed but not returned to the system (`
 NAMES = 20
 """Names that an error lists at most."""
 
-Box = tuple[slice, ...]
+INTERVAL = "sampling_interval"
+"""Attribute of a dataset: seconds."""
+METADATA = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
 
 
 class ChunkedArray:
@@ -60,7 +76,7 @@ class ChunkedArray:
         for place, part in self._blocks(rows, first, values):
             self.array[place] = np.moveaxis(part, -1, self._axis).astype(self.array.dtype, copy=False)
 
-    def _blocks(self, rows: slice, first: int, samples: Array) -> Iterator[tuple[Box, Array]]:
+    def _blocks(self, rows: slice, first: int, samples: Array) -> Iterator[tuple[tuple[slice, ...], Array]]:
         """Yield boxes in the array, each within one chunk or of whole chunks, and the part of ``samples`` for each."""
         count, at = samples.shape[1], 0
         for box in boxes(rows.start, rows.stop, self._others):
@@ -73,7 +89,7 @@ class ChunkedArray:
                 yield (*piece[: self._axis], piece[-1], *piece[self._axis : -1]), inside[tuple(within)]
 
 
-def boxes(first: int, last: int, shape: Sequence[int]) -> Iterator[Box]:
+def boxes(first: int, last: int, shape: Sequence[int]) -> Iterator[tuple[slice, ...]]:
     """Yield boxes that together, in order, are the items ``first`` to ``last`` (C order) of an array of this shape."""
     if not shape:
         yield ()
@@ -113,3 +129,316 @@ def chosen(component: str | None, names: Sequence[str], holder: str) -> str:
 def notes(dtype: DType) -> tuple[str, ...]:
     """Return the remark about an array of this dtype in HDF5 or Zarr."""
     return (f"integer samples are written as {written(dtype)}",) if dtype.kind in "iu" else ()
+
+
+def _package(name: str) -> ModuleType:
+    """Import a package of the extra. Raises FormatError if it is not installed."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise FormatError(f'{name} is needed ({error}): pip install "wavefilt[formats]"') from error
+
+
+# ---------------------------------------------------------------------------------------------------------- HDF5
+
+
+class Hdf5File(FileSource):
+    """A `Source` of a dataset. Raises FormatError for a damaged file, and a dataset that cannot be denoised."""
+
+    def __init__(self, file: str | BinaryIO, layout: Layout) -> None:
+        layout.only("hdf5", "dt", "axis", "component")
+        self._axis = layout.axis
+        self._hdf5 = _opened(file, "r")
+        try:
+            self._dataset, self._array = _found(self._hdf5, layout)
+            self.attributes: dict[str, Any] = {}
+            for name in self._array.array.attrs:
+                with suppress(OSError, TypeError, RuntimeError):  # of a type that h5py cannot read
+                    self.attributes[name] = self._array.array.attrs[name]
+        except BaseException:
+            self._hdf5.close()
+            raise
+        interval = self.attributes.get(INTERVAL)
+        interval = float(interval) if isinstance(interval, float) and 0 < interval < inf else None
+        super().__init__(file, "hdf5", layout.dt or interval)
+        array = self._array
+        self.shape, self.dtype, self.notes = array.shape, array.dtype, notes(array.dtype)
+        self.neighbours, self.overhead = array.neighbours, array.overhead
+
+    def read(self, rows: slice, first: int, out: Array) -> None:
+        try:
+            self._array.read(rows, first, out)
+        except (OSError, RuntimeError) as error:
+            raise OSError(f"{self.name}: the file became shorter, or is damaged ({reason(error)})") from error
+
+    @contextmanager
+    def rewritten(self, file: BinaryIO) -> Iterator[ChunkedArray]:
+        self._file.seek(0)
+        shutil.copyfileobj(self._file, file, 1 << 20)
+        file.flush()
+        with _opened(file if isinstance(file, io.BytesIO) else file.name, "r+") as copy:
+            yield _rewritten(copy, self._dataset, self._axis)
+
+    def close(self) -> None:
+        self._hdf5.close()
+        self._file.close()
+
+
+class Hdf5(StreamedFormat):
+    name, label, endings, datasets, seismic = "hdf5", "HDF5", (".h5", ".hdf5"), True, False
+    keeps = f"samples, as dataset `traces`, and the sampling interval in seconds, as its attribute `{INTERVAL}`"
+
+    def recognise(self, probe: Probe) -> bool:
+        return probe.head.startswith(b"\x89HDF\r\n\x1a\n")
+
+    def open(self, file: str | BinaryIO, layout: Layout) -> Hdf5File:
+        return Hdf5File(file, layout)
+
+    def convert(self, contents: Contents) -> bytes:
+        samples, out = equal_lengths(contents, "HDF5"), io.BytesIO()
+        with _opened(out, "w") as file:
+            dataset = file.create_dataset("traces", data=samples)
+            if len(set(contents.intervals)) == 1 and contents.interval:
+                dataset.attrs[INTERVAL] = contents.interval
+        return out.getvalue()
+
+    def headers(self, contents: Contents) -> Headers:
+        """Return the attributes of the dataset."""
+        return Headers(contents.origin.attributes)
+
+
+def _opened(file: str | BinaryIO, mode: str) -> h5py.File:
+    h5py = _package("h5py")
+    try:
+        return h5py.File(file, mode)
+    except (OSError, RuntimeError, ValueError) as error:
+        raise FormatError(f"damaged or truncated HDF5 file ({reason(error)})") from error
+
+
+def _found(file: h5py.File, layout: Layout) -> tuple[str, ChunkedArray]:
+    """Return name and samples of the dataset asked for, or of the only one. Raises FormatError if there is none."""
+    import h5py
+
+    names: list[str] = []
+
+    def note(name: str, node: h5py.Dataset | h5py.Group) -> None:
+        if isinstance(node, h5py.Dataset) and node.ndim and node.dtype.kind in "iufc":
+            names.append(name)
+
+    asked = (layout.component or "").strip("/")
+    try:
+        if not asked or not isinstance(file.get(asked), h5py.Dataset):
+            file.visititems(note)
+            asked = chosen(layout.component, names, "an HDF5 file")
+        dataset = file[asked]
+        if dataset.is_virtual or dataset.external or dataset.file != file:
+            raise FormatError(f"the samples of {asked} are stored in other files; copy the dataset into this one first")
+        return asked, ChunkedArray(dataset, layout.axis, dataset.chunks)
+    except (OSError, RuntimeError, KeyError) as error:
+        raise FormatError(f"damaged or truncated HDF5 file ({reason(error)})") from error
+
+
+def _rewritten(file: h5py.File, name: str, axis: int | None) -> ChunkedArray:
+    """Return the dataset for denoised samples; one of integers is replaced by one of floats, otherwise like it."""
+    import h5py
+
+    old = file[name]
+    dtype = written(old.dtype)
+    if dtype == old.dtype:
+        return ChunkedArray(old, axis, old.chunks)
+    if h5py.h5o.get_info(old.id).rc > 1 or not isinstance(file.get(name, getlink=True), h5py.HardLink):
+        raise FormatError(f"{name} has other names, which would keep the integers; copy it to a file first")
+    new = file.create_dataset_like(None, old, dtype=dtype, scaleoffset=None)
+    for key in old.attrs:
+        if key not in ("DIMENSION_LIST", "REFERENCE_LIST", "CLASS", "NAME"):
+            new.attrs.create(key, old.attrs[key], dtype=old.attrs.get_id(key).dtype)
+    for before, after in zip(old.dims, new.dims, strict=True):
+        for scale in before.values():
+            after.attach_scale(scale)
+            before.detach_scale(scale)
+    del file[name]
+    file[name] = new
+    return ChunkedArray(new, axis, new.chunks)
+
+
+# ---------------------------------------------------------------------------------------------------------- Zarr
+
+
+class Store(Source):
+    """A source of an array. Raises FormatError for a folder that is no Zarr store, or has no such array."""
+
+    format = "zarr"
+
+    def __init__(self, path: str, layout: Layout) -> None:
+        layout.only("zarr", "dt", "axis", "component")
+        self.name, self._axis, self.interval = path, layout.axis, layout.dt
+        self._component, self.array = opened(path, layout.component)
+        traces = self._traces = _traces(self.array, layout.axis)
+        self.shape, self.dtype, self.notes = traces.shape, traces.dtype, notes(traces.dtype)
+        self.neighbours, self.overhead = traces.neighbours, traces.overhead
+        self._check = array_unchanged(path, self._component)
+
+    def check_unchanged(self) -> None:
+        self._check()
+
+    def read(self, rows: slice, first: int, out: Array) -> None:
+        with reading(self.name):
+            self._traces.read(rows, first, out)
+
+    @contextmanager
+    def create(self, path: Path, *, overwrite: bool) -> Iterator[Target]:
+        with copied(self.name, self._component, self.array, path, overwrite=overwrite) as array:
+            yield _traces(array, self._axis)
+
+
+class Zarr(Format):
+    """A format whose "files" are folders: they are read and written through `Store` alone."""
+
+    name, endings, datasets, folder, streamed, seismic = "zarr", (".zarr",), True, True, True, False
+
+    def recognise_folder(self, path: str) -> bool:
+        return is_zarr(path)
+
+    def open(self, file: str | BinaryIO, layout: Layout) -> Store:
+        return Store(str(file), layout)
+
+    def write(self, contents: Contents) -> bytes:
+        raise FormatError("a Zarr store is a folder of many files: give a folder name for the result")
+
+    def headers(self, contents: Contents) -> Headers:
+        """Return the attributes of the array."""
+        return Headers(dict(contents.origin.array.attrs))
+
+
+def is_zarr(path: str | Path) -> bool:
+    """Return whether a folder is a Zarr array or group, by its metadata."""
+    return any(os.path.isfile(os.path.join(path, name)) for name in ("zarr.json", ".zarray", ".zgroup"))
+
+
+def array_unchanged(path: str, name: str) -> Callable[[], None]:
+    """Return a function that raises OSError if chunks of an array were written, or removed and so read as empty."""
+
+    def state() -> tuple[int, int, int]:
+        count = size = last = 0
+        for folder, _, files in os.walk(os.path.join(path, name)):
+            for file in files:
+                status = os.stat(os.path.join(folder, file))
+                count, size, last = count + 1, size + status.st_size, max(last, status.st_mtime_ns)
+        return count, size, last
+
+    before = state()
+
+    def check() -> None:
+        if state() != before:
+            raise OSError(f"{path}: chunks were changed while they were read")
+
+    return check
+
+
+@contextmanager
+def reading(path: str) -> Iterator[None]:
+    """Raise any error about chunks of a store as an OSError that names the store."""
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as error:  # codecs raise anything on a damaged chunk
+        raise OSError(f"{path}: a chunk became shorter, or is damaged ({reason(error)})") from error
+
+
+def opened(path: str | Path, component: str | None = None) -> tuple[str, zarr.Array]:
+    """Return name (empty if the folder is the array) and zarr array at a path, or of this name in the group there.
+
+    Raises FormatError, with the names of all arrays, if there is none.
+    """
+    zarr = _package("zarr")
+    if not os.path.isdir(path):
+        raise FormatError(f"{path}: no zarr array: there is no such folder")
+    try:
+        node = zarr.open(str(path), mode="r")
+    except MemoryError:
+        raise
+    except Exception as error:  # the errors of zarr for a damaged or foreign folder change between its versions
+        raise FormatError(f"{path}: is a folder and not a zarr array or group ({reason(error)})") from error
+    if isinstance(node, zarr.Array):
+        if component is not None:
+            raise FormatError(f"{path}: an array, not a group: there is no array {component!r} in it")
+        return "", node
+    asked = (component or "").strip("/")
+    if asked and ".." not in asked.split("/") and isinstance(node.get(asked), zarr.Array):
+        return asked, node[asked]
+    arrays = [(name, member) for name, member in node.members(max_depth=None) if isinstance(member, zarr.Array)]
+    names = sorted(name for name, array in arrays if array.ndim and array.dtype.kind in "iufc")
+    name = chosen(component, names, f"{path}: a zarr group")
+    return name, node[name]
+
+
+def _traces(array: zarr.Array, axis: int | None) -> ChunkedArray:
+    return ChunkedArray(array, axis, array.shards or array.chunks)
+
+
+@contextmanager
+def copied(source: str | Path, name: str, array: zarr.Array, target: Path, *, overwrite: bool) -> Iterator[zarr.Array]:
+    """Copy a store and yield its array of this name, without samples yet, to be filled.
+
+    The copy replaces ``target`` on a normal exit and is removed on an error. Chunks, shards, compressors and
+    attributes are kept; integers become floats. Raises FileExistsError for a target that is not to be replaced,
+    ValueError if one folder would lie in the other.
+    """
+    target = Path(os.path.realpath(target))
+    check_folder(Path(source), target, overwrite=overwrite)
+    inside = os.path.join(os.path.abspath(source), name).rstrip("/") + "/"
+
+    def chunks(folder: str, names: list[str]) -> list[str]:
+        within = (os.path.abspath(folder) + "/").startswith(inside)
+        return [n for n in names if n not in METADATA] if within else []
+
+    with temporary(target) as new, temporary(target) as old:
+        shutil.copytree(source, new, ignore=chunks)
+        yield _emptied(new, name, array)
+        check_folder(Path(source), target, overwrite=overwrite)
+        try:
+            if os.path.lexists(target):
+                os.rename(target, old)
+            os.rename(new, target)
+        except BaseException:
+            if os.path.lexists(old) and not os.path.lexists(target):  # the new store did not get there
+                os.rename(old, target)
+            raise
+
+
+def check_folder(source: Path, target: Path, *, overwrite: bool) -> None:
+    """Raise an OSError or ValueError if `copied` would refuse these folders."""
+    refuse_dataset(target)
+    a, b = Path(os.path.realpath(source)), Path(os.path.realpath(target))
+    if a == b or a in b.parents or b in a.parents:
+        raise ValueError(f"{target} is the input, or lies in it, or around it; choose another output")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"the folder {target.parent} does not exist")
+    if os.path.lexists(target):
+        if not overwrite:
+            raise OutputExists(target)
+        if not is_zarr(target):
+            raise FileExistsError(f"{target} is no zarr store, and is not replaced by one")
+
+
+def _emptied(store: Path, name: str, like: zarr.Array) -> zarr.Array:
+    """Return the array without chunks in a copy of its store; integers become floats."""
+    zarr = _package("zarr")
+    dtype = written(np.dtype(like.dtype))
+    if dtype == like.dtype:
+        return zarr.open_array(str(store), path=name, mode="r+")
+    form = like.metadata.zarr_format
+    if form == 2:
+        separator = like.metadata.dimension_separator
+        more: dict[str, object] = {"order": like.order, "chunk_key_encoding": {"name": "v2", "separator": separator}}
+    else:
+        more = {"dimension_names": like.metadata.dimension_names}
+    more |= {"shape": like.shape, "chunks": like.chunks, "shards": like.shards, "compressors": like.compressors}
+    more |= {"fill_value": like.fill_value, "attributes": dict(like.attrs), "zarr_format": form}
+    array = zarr.create_array(str(store), name=name or None, dtype=dtype, overwrite=True, **more)
+    if name and zarr.open_group(str(store), mode="r").metadata.consolidated_metadata is not None:
+        # other implementations may not know consolidated metadata
+        with warnings.catch_warnings(action="ignore"):
+            zarr.consolidate_metadata(str(store))
+    return array

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from dataclasses import replace
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import BinaryIO
@@ -12,7 +14,6 @@ from typing import BinaryIO
 from wavefilt.errors import FormatError, LayoutError, reason
 from wavefilt.io.atomic import check_destination, write_atomically
 from wavefilt.io.base import (
-    AS_RAW,
     COMPRESSED_ENDINGS,
     FORMATS,
     MARK,
@@ -20,20 +21,27 @@ from wavefilt.io.base import (
     Format,
     Layout,
     Probe,
-    about,
     checked,
-    folder_format,
     named,
-    other_format,
-    recognised,
     refuse_dataset,
-    resembled,
 )
 from wavefilt.io.obspy import MISSING, ObspyFormat, has_writer, recognised_by_obspy
 from wavefilt.io.sources import Source, contents_of
 
-COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0")
-"""First bytes of files compressed by gzip, bzip2 and xz."""
+COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\0": "lzma"}
+"""Modules that read compressed files, by the first bytes."""
+AS_RAW = "If it is raw binary, give `format` raw with `dtype`, `endian` and `ns`"
+_READ_BOTH = 'ObsPy reads both and writes one: obspy.read("FILE").write("NAME.mseed", format="MSEED")'
+_CSS = rb"((?=.{283}\r?\n)(?=.{26,27}\.).{143}|(?=.{287}\r?\n)(?=.{27}\.).{144})([stif][248]|[sg][23]|c[0#])"
+NOT_READ = {
+    rb"\x80[\x02-\x05][}c\x95(\]]": "a Python pickle, which is never opened because loading one can run any program",
+    rb"(?s)(?=.*data_format=)(?=.*n1=)(?=.*in=)": "a Madagascar header without samples; read the file named after in= "
+    f"instead. {AS_RAW}",
+    rb"(?s).{257}ustar": "an archive; unpack it first: tar xf FILE",
+    _CSS: f"a CSS or NNSA table, whose samples are in other files; {_READ_BOTH}",
+    rb"43981 ": f"a Seismic Handler header, whose samples are in a .QBN file; {_READ_BOTH}",
+}
+"""Patterns at the start of files that are recognised and not read, and what to do with them."""
 
 
 class NotStreamed(FormatError):
@@ -92,8 +100,9 @@ def read(path: str | bytes | os.PathLike[str] | BinaryIO, layout: Layout, format
 def _read(file: BinaryIO, path: str, name: str | None, layout: Layout) -> Contents:
     try:
         probe = Probe(file)
-        if probe.head.startswith(COMPRESSED) and (name != "raw" or path.lower().endswith(COMPRESSED_ENDINGS)):
-            probe = Probe(_decompressed(file, probe.head))
+        packed = next((module for mark, module in COMPRESSED.items() if probe.head.startswith(mark)), None)
+        if packed and (name != "raw" or path.lower().endswith(COMPRESSED_ENDINGS)):
+            probe = Probe(_decompressed(file, packed))
         format = _format_of(probe, name) or _format_of_obspy(probe)
         data = probe.bytes(0, probe.size)
     except FormatError as error:
@@ -112,32 +121,36 @@ def _read(file: BinaryIO, path: str, name: str | None, layout: Layout) -> Conten
             raise about(path, FormatError(f"{error}; {second}")) from second
 
 
-def _decompressed(file: BinaryIO, head: bytes) -> BinaryIO:
-    """Return the content of a compressed file. Raises FormatError if it is damaged."""
-    import bz2
-    import gzip
-    import lzma
-    import zlib
-
+def _decompressed(file: BinaryIO, module: str) -> BinaryIO:
+    """Return the content of a file that a module of Python's decompresses. Raises FormatError if it is damaged."""
     file.seek(0)
-    packed = file.read()
     try:
-        if head.startswith(COMPRESSED[0]):
-            return io.BytesIO(gzip.decompress(packed))
-        return io.BytesIO((bz2 if head.startswith(COMPRESSED[1]) else lzma).decompress(packed))
-    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        return io.BytesIO(import_module(module).decompress(file.read()))
+    except MemoryError:
+        raise
+    except Exception as error:  # each module raises others
         raise FormatError(f"a damaged or truncated compressed file ({reason(error)})") from error
 
 
 def _format_of(probe: Probe, name: str | None, *, streamed: bool = False) -> Format | None:
-    """Return the format of a file: the one named, or the one recognised by content, of all or of the streamed ones."""
+    """Return the format named, or the one whose marks a file has, or the first one, of those streamed, it resembles.
+
+    Raises FormatError for a file with the marks of several formats, and for a kind that is not read.
+    """
     if probe.size == 0:
         raise FormatError("the file is empty")
-    if name is None:
-        return recognised(probe) or resembled(probe, streamed=streamed)
-    if checked(name).folder:
-        raise FormatError(f"is a file; a {name} store is a folder")
-    return FORMATS[name]
+    if name is not None:
+        if checked(name).folder:
+            raise FormatError(f"is a file; a {name} store is a folder")
+        return FORMATS[name]
+    found = [format for format in FORMATS.values() if format.recognise(probe)]
+    if len(found) > 1:
+        raise FormatError(f"could be {' or '.join(format.name for format in found)}: give `format`")
+    refusal = next((what for marks, what in NOT_READ.items() if re.match(marks, probe.head)), None)
+    if refusal and not found:
+        raise FormatError(refusal)
+    formats = (format for format in FORMATS.values() if format.streamed or not streamed)
+    return found[0] if found else next((format for format in formats if format.resembles(probe)), None)
 
 
 def _format_of_obspy(probe: Probe) -> Format:
@@ -149,6 +162,31 @@ def _format_of_obspy(probe: Probe) -> Format:
     tried = ", ".join(format.name for format in marked)
     more = "and ObsPy" if find_spec("obspy") else f"but not ObsPy, which is not installed: {MISSING}"
     raise FormatError(f"unknown format (tried {tried} {more}). {AS_RAW}")
+
+
+def is_store(path: str) -> bool:
+    """Return whether a folder is of a format, such as a Zarr array or group."""
+    return any(format.folder and format.recognise_folder(path) for format in FORMATS.values())
+
+
+def folder_format(path: str, name: str | None) -> Format:
+    """Return the format of a folder, or the one named. Raises FormatError if the folder is not of it."""
+    if name is not None and not checked(name).folder:
+        raise FormatError(f"is a folder, and {name} files are not folders")
+    folders = [format for format in FORMATS.values() if format.folder]
+    for format in folders:
+        if format.name == name or (name is None and format.recognise_folder(path)):
+            return format
+    raise FormatError(f"is a folder and not a {' or '.join(format.name for format in folders)} store")
+
+
+def about(path: str, error: FormatError, format: Format | None = None, hint: str = "") -> FormatError:
+    """Return the error as one line that begins with the file, and the format if the text does not name it."""
+    text = reason(error).removeprefix(f"{path}: ")
+    label = (format.label or format.name) if format else ""
+    if label.replace("-", "").lower() not in text.replace("-", "").lower():
+        text = f"{label}: {text}"
+    return type(error)(f"{path}: {text}{hint}")
 
 
 def open_source(path: str | os.PathLike[str], layout: Layout, format: str | None = None) -> Source:
@@ -177,17 +215,41 @@ def open_source(path: str | os.PathLike[str], layout: Layout, format: str | None
 # --------------------------------------------------------------------------------------------------------- writing
 
 
-def encode(contents: Contents) -> bytes:
-    """Return the file in the format of the traces. Raises FormatError if it cannot hold them, or is a folder."""
-    format = named(contents.format)
-    return converted(contents, contents.format) if contents.origin is None else format.write(contents)
+def encode(contents: Contents, other: str | None = None) -> bytes:
+    """Return the file in the format of the traces, or in another one. Raises FormatError if it cannot hold them."""
+    format = named(other or contents.format)
+    if other is None and contents.origin is not None:
+        return format.write(contents)
+    if not format.converts:
+        raise FormatError(f"{format.name}: recordings of other formats are not written in this one")
+    return format.convert(contents)
 
 
-def converted(contents: Contents, format: str) -> bytes:
-    """Return a file of another format. Raises FormatError if it cannot hold the traces."""
-    if not named(format).converts:
-        raise FormatError(f"{format}: recordings of other formats are not written in this one")
-    return named(format).convert(contents)
+def endings() -> list[str]:
+    """Return the usual ending of names for each format in which recordings of other formats are written."""
+    return [format.endings[0] for format in FORMATS.values() if format.converts]
+
+
+def other_format(format: str, source: str, target: Path) -> str | None:
+    """Return the format that the name of an output asks for; None for the format of the input.
+
+    The format is kept by its own endings, the ending of the input, endings that several formats share (.dat), numbers,
+    and no ending. Raises FormatError for other endings, and for a format in which other recordings are not written.
+    """
+    ending, own = target.suffix.lower(), named(format)
+    if ending in COMPRESSED_ENDINGS:
+        raise FormatError(f"{target}: compressed files are not written; leave {ending} out")
+    before = Path(source.partition(MARK)[0])
+    before = before.with_suffix("") if before.suffix.lower() in COMPRESSED_ENDINGS else before
+    if ending in (*own.endings, *own.shared_endings, before.suffix.lower()) or not re.search("[a-z]", ending):
+        return None
+    asked = next((format for format in FORMATS.values() if ending in format.endings), None)
+    if asked is not None and asked.converts:
+        return asked.name
+    if asked is None and any(ending in format.shared_endings for format in FORMATS.values()):
+        return None
+    what = f"no format has the ending {ending}" if asked is None else f"recordings are not written as {asked.name}"
+    raise FormatError(f"{target}: {what}; use {', '.join(endings())}")
 
 
 def check_output(contents: Contents, path: Path) -> str | None:
@@ -200,6 +262,14 @@ def check_output(contents: Contents, path: Path) -> str | None:
         ways = "by a name that ends with .mseed or .sac"
         raise FormatError(f"ObsPy has no writer of {contents.format.upper()}; write MiniSEED or SAC, {ways}")
     return other
+
+
+def check_kept(format: str, source: str, target: Path) -> None:
+    """Raise FormatError for a name that asks for another format of a file that is denoised in parts."""
+    if (other := other_format(format, source, target)) is not None:
+        raise FormatError(f"{target}: a file is written as {other} in memory alone; convert the result afterwards")
+    if named(format).datasets:
+        refuse_dataset(target)
 
 
 def write(contents: Contents, path: Path, *, overwrite: bool = False) -> None:
@@ -222,7 +292,7 @@ def write(contents: Contents, path: Path, *, overwrite: bool = False) -> None:
         return
     check_destination(path, overwrite=overwrite)
     try:
-        data = converted(contents, other) if other else encode(contents)
+        data = encode(contents, other)
     except OSError as error:
         error.filename = error.filename or str(path)  # a full disk, in a temporary file of ObsPy's
         raise

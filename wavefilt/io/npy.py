@@ -1,4 +1,7 @@
-"""NumPy's `.npy` and `.npz`: arrays of numbers with samples along one axis; Python objects are never unpickled."""
+"""NumPy's `.npy` and `.npz`, arrays with samples along one axis, and raw binary, samples without any header.
+
+Python objects are never unpickled.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,10 @@ import numpy as np
 from wavefilt.arrays import Array, DType, compute_dtype
 from wavefilt.errors import FormatError, LayoutError, reason
 from wavefilt.io.base import Contents, Format, Layout, Probe, equal_lengths
-from wavefilt.io.contiguous import ContiguousFile, Places
-from wavefilt.io.sources import StreamedFormat, contents_of, opened
+from wavefilt.io.sources import ContiguousFile, Places, StreamedFormat, contents_of, opened
+
+DTYPES = ("f4", "f8", "i2", "i4")
+ENDIANS = {"little": "<", "big": ">"}
 
 
 class NpyFile(ContiguousFile):
@@ -29,20 +34,27 @@ class NpyFile(ContiguousFile):
         with opened(file) as stream:
             shape, self.fortran, dtype = header(stream, stream.seek(0, 2) - stream.seek(0))
             begin = stream.tell()
-        self.axis = axis = sample_axis(shape, layout.axis)
+        axis = sample_axis(shape, layout.axis)
         if prod(shape) == 0:
             raise FormatError(f"an array of shape {shape} has no samples")
-        strides = [prod(shape[:i] if self.fortran else shape[i + 1 :]) for i in range(len(shape))]
-        step, others = strides.pop(axis), (*shape[:axis], *shape[axis + 1 :])
-        places = Places(begin, dtype, others, tuple(strides), shape[axis], step if shape[axis] > 1 else 1)
+        # traces of several axes are numbered in the order of storage
+        self._stored = shape[::-1] if self.fortran else shape
+        place = len(shape) - 1 - axis if self.fortran else axis
+        self._inner = prod(self._stored[place + 1 :])
+        places = Places(begin, dtype, prod(shape) // shape[axis], shape[axis], self._inner)
         result = written(dtype)
-        head = _header_of(shape, self.fortran, result)
-        super().__init__(file, "npy", places, layout.dt, replace(places, header=len(head), dtype=result), head)
+        several = sum(n > 1 for n in shape) > 1  # an array with one long axis is in C order too, and saved as such
+        entries = {"descr": np.lib.format.dtype_to_descr(result), "fortran_order": self.fortran and several}
+        head = io.BytesIO()
+        np.lib.format.write_array_header_1_0(head, {**entries, "shape": shape})
+        after = replace(places, header=head.tell(), dtype=result)
+        super().__init__(file, "npy", places, layout.dt, after, head.getvalue())
 
     def array(self, samples: Array) -> Array:
         """Return samples (traces, samples) as an array of the shape and order of the file."""
-        array = np.moveaxis(samples.reshape(*self._places.others, self.shape[1]), -1, self.axis)
-        return np.asarray(array, order="F" if self.fortran else "C")
+        array = np.ascontiguousarray(samples.reshape(-1, self._inner, self.shape[1]).swapaxes(1, 2))
+        array = array.reshape(self._stored)
+        return array.T if self.fortran else array
 
 
 class Npy(StreamedFormat):
@@ -100,6 +112,32 @@ class Npz(Format):
         return out.getvalue()
 
 
+class Raw(StreamedFormat):
+    name, label, shared_endings = "raw", "raw binary", (".bin", ".raw", ".dat")
+
+    def open(self, file: str | BinaryIO, layout: Layout) -> ContiguousFile:
+        """Open traces one after another. Raises LayoutError for a missing or wrong layout."""
+        layout.only("raw", "dtype", "endian", "ns", "dt")
+        missing = [f"`{name}`" for name in ("dtype", "endian", "ns") if getattr(layout, name) is None]
+        if layout.dtype not in (None, *DTYPES) or layout.endian not in (None, *ENDIANS) or missing:
+            wrong = f"raw binary needs {', '.join(missing)}" if missing else "an unknown raw layout"
+            raise LayoutError(f"{wrong}: `dtype` is one of {', '.join(DTYPES)}, `endian` {' or '.join(ENDIANS)}")
+        assert layout.dtype is not None and layout.endian is not None and layout.ns is not None  # noqa: PT018
+        with opened(file) as stream:
+            size = stream.seek(0, 2)
+        dtype = np.dtype(ENDIANS[layout.endian] + layout.dtype)
+        trace = layout.ns * dtype.itemsize
+        if size % trace:
+            what = f"traces of {layout.ns} {layout.dtype} samples ({trace} bytes)"
+            raise FormatError(f"{size} bytes are not a whole number of {what}")
+        # floats keep their type, integers become f4 of their byte order
+        written = dtype if dtype.kind == "f" else np.dtype("f4").newbyteorder(dtype.byteorder)
+        places = Places(0, dtype, size // trace, layout.ns)
+        source = ContiguousFile(file, "raw", places, layout.dt, replace(places, dtype=written), b"")
+        source.notes = ("integer samples are written as f4",) if dtype.kind == "i" else ()
+        return source
+
+
 def header(stream: BinaryIO, size: int) -> tuple[tuple[int, ...], bool, DType]:
     """Return shape, Fortran order and dtype by the header of a `.npy` of ``size`` bytes; the stream is left after it.
 
@@ -110,8 +148,8 @@ def header(stream: BinaryIO, size: int) -> tuple[tuple[int, ...], bool, DType]:
         read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
         if version not in read_header:
             raise FormatError(f".npy version {version[0]}.{version[1]} is not known")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Python's about the literal, NumPy's about headers of Python 2
+        # Python warns about the literal, NumPy about headers of Python 2
+        with warnings.catch_warnings(action="ignore"):
             shape, fortran, dtype = read_header[version](stream)
     except (FormatError, MemoryError):
         raise
@@ -150,15 +188,6 @@ def written(dtype: DType) -> DType:
 def _npy(array: Array) -> bytes:
     stream = io.BytesIO()
     np.lib.format.write_array(stream, array, allow_pickle=False)
-    return stream.getvalue()
-
-
-def _header_of(shape: tuple[int, ...], fortran: bool, dtype: DType) -> bytes:
-    """Return the header that `numpy.save` writes for such an array."""
-    stream = io.BytesIO()
-    several = sum(n > 1 for n in shape) > 1  # an array with one long axis is in C order too
-    entries = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": fortran and several, "shape": shape}
-    np.lib.format.write_array_header_1_0(stream, entries)
     return stream.getvalue()
 
 

@@ -8,9 +8,8 @@ import io
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, BinaryIO
@@ -18,8 +17,8 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 
 from wavefilt.errors import FormatError, reason
-from wavefilt.io.base import Contents, Format, Headers, Layout, Probe, known_interval
-from wavefilt.io.contiguous import rounded, smallest
+from wavefilt.io.base import Contents, Format, Headers, Layout, Probe, known_interval, named
+from wavefilt.io.sources import rounded, smallest
 
 if TYPE_CHECKING:
     from obspy import Stream, Trace
@@ -38,22 +37,14 @@ WRITTEN_AS = {"SAC": "f4", "GSE2": "i4", "GCF": "i4"}
 """Sample type of the formats that have one; all others take floats."""
 MSEED_INTEGERS = {"STEIM1": "i4", "STEIM2": "i4", "INT32": "i4", "INT16": "i2"}
 """Encodings of integers that ObsPy writes; samples in others become floats."""
-MICROSECONDS = 2e-6
-"""Allowed change of a start time, which formats store with few digits."""
 MISSING = 'pip install "wavefilt[seismic]"'
-CODES = ("network", "station", "location", "channel")
-
-
-@dataclass(frozen=True)
-class Origin:
-    """ObsPy's stream, with all headers, and its name of the format."""
-
-    stream: Stream | Sequence[Trace]
-    format: str
 
 
 class ObspyFormat(Format):
-    """A format of ObsPy by its name in lower case; "obspy" stands for the one that ObsPy recognises."""
+    """A format of ObsPy by its name in lower case; "obspy" stands for the one that ObsPy recognises.
+
+    ``Contents.origin`` is the stream.
+    """
 
     def __init__(self, name: str, marks: bytes = b"", endings: tuple[str, ...] = ()) -> None:
         self.name, self._marks, self.shared_endings = name, marks, endings
@@ -66,29 +57,45 @@ class ObspyFormat(Format):
         name = recognised_by_obspy(io.BytesIO(data)) if self.name == "obspy" else self.name
         if not name:
             raise FormatError("ObsPy recognises none of its formats")
-        samples = COMPRESSED_GSE.findall(data) if name.startswith("gse") else []
-        if max((len(line) for part in samples for line in part.split(b"\n")), default=0) > LONGEST_GSE_LINE:
+        packed = COMPRESSED_GSE.findall(data) if name.startswith("gse") else []
+        if max((len(line) for part in packed for line in part.split(b"\n")), default=0) > LONGEST_GSE_LINE:
             raise FormatError(f"damaged {name.upper()} file: lines of samples are too long")
-        return contents_of(_stream(data, name.upper()), name.upper())
+        format = name.upper()
+        stream = _stream(data, format)
+        traces = [np.asarray(trace.data) for trace in stream]
+        if not traces or not any(map(len, traces)):
+            raise FormatError(f"{format} file without samples")
+        for trace, samples in zip(stream, traces, strict=True):
+            if samples.dtype.kind not in "iuf":
+                raise FormatError(f"{format} file with samples that are not numbers: those of {trace.id}")
+            if trace.stats.npts != len(samples):
+                raise FormatError(f"{trace.id} claims {trace.stats.npts} samples and holds {len(samples)}")
+        intervals = tuple(float(trace.stats.delta) for trace in stream)
+        integers = any(_integers(trace, format) for trace in stream)
+        notes = (f"{format} holds integers here: samples are rounded",) if integers else ()
+        ids, starts = tuple(trace.id for trace in stream), tuple(trace.stats.starttime.ns for trace in stream)
+        if not any(one.strip(".") for one in ids) or not any(starts):
+            ids = starts = ()
+        times = tuple(np.datetime64(start, "ns") for start in starts)
+        return Contents(traces, intervals, name, stream, "", notes, ids, times)
 
     def write(self, contents: Contents) -> bytes:
         """Return ObsPy's stream with new samples, in the format it was read from."""
-        origin: Origin = contents.origin
-        stream = origin.stream.copy()  # type: ignore[union-attr]
+        stream, format = contents.origin.copy(), contents.format.upper()
         for trace, samples in zip(stream, contents.traces, strict=True):
-            integers = _integers(trace, origin.format)
-            dtype = WRITTEN_AS.get(origin.format)
+            integers = _integers(trace, format)
+            dtype = WRITTEN_AS.get(format)
             trace.data = np.ascontiguousarray(rounded(samples, np.dtype(integers)) if integers else samples, dtype)
-            if origin.format == "MSEED" and trace.data.dtype.kind == "f":
+            if format == "MSEED" and trace.data.dtype.kind == "f":
                 trace.stats.mseed.encoding = "FLOAT64" if trace.data.dtype.itemsize == 8 else "FLOAT32"
-            elif origin.format == "GSE2":
+            elif format == "GSE2":
                 trace.stats.get("gse2", {}).pop("datatype", None)  # written compressed, whatever it was
-        return _written(stream, origin.format)
+        return _written(stream, format)
 
     def headers(self, contents: Contents) -> Headers:
         """Return the fields of ``Trace.stats``."""
         traces = []
-        for trace in contents.origin.stream:
+        for trace in contents.origin:
             start = np.datetime64(trace.stats.starttime.ns, "ns")
             time = start if start.astype(int) else None
             traces.append(Headers(dict(trace.stats), onset=_onset(trace), time=time, utc=True))
@@ -134,26 +141,6 @@ def _onset(trace: Trace) -> tuple[float, str] | None:
     return None
 
 
-def contents_of(stream: Stream, format: str) -> Contents:
-    """Return the traces of ObsPy's stream, in counts."""
-    traces = [np.asarray(trace.data) for trace in stream]
-    if not traces or not any(map(len, traces)):
-        raise FormatError(f"{format} file without samples")
-    for trace, samples in zip(stream, traces, strict=True):
-        if samples.dtype.kind not in "iuf":
-            raise FormatError(f"{format} file with samples that are not numbers: those of {trace.id}")
-        if trace.stats.npts != len(samples):
-            raise FormatError(f"{trace.id} claims {trace.stats.npts} samples and holds {len(samples)}")
-    intervals = tuple(float(trace.stats.delta) for trace in stream)
-    integers = any(_integers(trace, format) for trace in stream)
-    notes = (f"{format} holds integers here: samples are rounded",) if integers else ()
-    ids, starts = tuple(trace.id for trace in stream), tuple(trace.stats.starttime.ns for trace in stream)
-    if not any(name.strip(".") for name in ids) or not any(starts):
-        ids = starts = ()
-    times = tuple(np.datetime64(start, "ns") for start in starts)
-    return Contents(traces, intervals, format.lower(), Origin(stream, format), "", notes, ids, times)
-
-
 def waveform_bytes(contents: Contents, format: str, dtypes: tuple[str, ...]) -> bytes:
     """Return traces of any format as MiniSEED or SAC, in the first dtype that holds their samples."""
     try:
@@ -162,14 +149,12 @@ def waveform_bytes(contents: Contents, format: str, dtypes: tuple[str, ...]) -> 
         raise FormatError(f"{format} needs ObsPy: {MISSING}") from error
     if None in contents.intervals:
         known_interval(contents, format)
-    traces, origin, headers = obspy.Stream(), contents.origin, contents.headers.traces
-    width = len(str(len(contents.traces)))
-    stations = [f"{i:0{width}}"[-5:] for i in range(1, len(contents.traces) + 1)]
-    channels = {header.channel for header in headers}
-    if len(channels) == len(stations) and None not in channels:
-        stations = [f"{header.channel:0{width}}"[-5:] for header in headers]
+    traces, headers = obspy.Stream(), contents.headers.traces
+    stream = contents.origin if isinstance(named(contents.format), ObspyFormat) else None
+    count, channels = len(contents.traces), [header.channel for header in headers]
+    numbers = channels if len(set(channels)) == count and None not in channels else range(1, count + 1)
     for i, (samples, interval) in enumerate(zip(contents.traces, contents.intervals, strict=True)):
-        trace = origin.stream[i].copy() if isinstance(origin, Origin) else obspy.Trace()
+        trace = obspy.Trace() if stream is None else stream[i].copy()
         trace.data = np.ascontiguousarray(smallest(np.asarray(samples), dtypes, format))
         stats = trace.stats
         stats.pop("mseed", None)
@@ -179,9 +164,9 @@ def waveform_bytes(contents: Contents, format: str, dtypes: tuple[str, ...]) -> 
             stats.starttime = obspy.UTCDateTime(ns=int(time.astype("datetime64[ns]").astype(int)))
         if contents.ids:
             stats.network, stats.station, stats.location, stats.channel = contents.ids[i].split(".")
-        elif not isinstance(origin, Origin):
-            stats.station = stations[i]
-        for code in CODES:
+        elif stream is None:
+            stats.station = f"{numbers[i]:0{len(str(count))}}"[-5:]
+        for code in ("network", "station", "location", "channel"):
             stats[code] = stats[code].strip()
         traces.append(trace)
     if format == "MSEED" and len({trace.id for trace in traces}) < len(traces):
@@ -196,7 +181,7 @@ def recognised_by_obspy(file: BinaryIO) -> str | None:
         return None
     file.seek(0)
     head = file.read(HEAD)
-    with TemporaryDirectory() as folder, without_warnings():
+    with TemporaryDirectory() as folder, warnings.catch_warnings(action="ignore"):
         path = os.path.join(folder, "head")  # a file, because some tests need its name
         with open(path, "wb") as copy:
             copy.write(head)
@@ -234,7 +219,7 @@ def _tests() -> dict[str, Callable[[str], bool]]:
     for name in names:
         if not name.startswith(NEVER):
             (plugin,) = entry_points(group=f"obspy.plugin.waveform.{name}", name="isFormat")
-            with without_warnings(), suppress(ImportError):
+            with warnings.catch_warnings(action="ignore"), suppress(ImportError):
                 tests[name] = plugin.load()
     return tests
 
@@ -246,13 +231,6 @@ def has_writer(format: str) -> bool:
     return bool(entry_points(group=f"obspy.plugin.waveform.{format.upper()}", name="writeFormat"))
 
 
-@contextmanager
-def without_warnings() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-
-
 def _stream(data: bytes, format: str) -> Stream:
     """Return the traces that ObsPy reads. Raises FormatError."""
     try:
@@ -260,7 +238,7 @@ def _stream(data: bytes, format: str) -> Stream:
     except ImportError as error:
         raise FormatError(f"a {format.lower()} file, which needs ObsPy: {MISSING}") from error
     try:
-        with without_warnings(), TemporaryDirectory() as folder:
+        with warnings.catch_warnings(action="ignore"), TemporaryDirectory() as folder:
             if format not in BY_NAME:
                 return obspy.read(io.BytesIO(bytearray(data)), format=format)  # a copy: the decoder of GCF writes to it
             path = os.path.join(folder, "traces")
@@ -283,7 +261,7 @@ def _integers(trace: Trace, format: str) -> str | None:
 def _written(stream: Stream, format: str) -> bytes:
     """Write a stream in a format of ObsPy's. Raises FormatError if reading it again does not give it back."""
     try:
-        with without_warnings(), TemporaryDirectory() as folder:
+        with warnings.catch_warnings(action="ignore"), TemporaryDirectory() as folder:
             if format == "MSEED":  # for a file, errors in writing would be printed and lost
                 out = io.BytesIO()
                 stream.write(out, format=format)
@@ -317,7 +295,7 @@ def _lost(stream: Stream, again: Stream) -> str | None:
         tolerance = 1e-5 * float(np.nanmax(np.abs(np.asarray(old.data)), initial=0))
         if len(old.data) != len(new.data) or not np.allclose(new.data, old.data, 1e-4, tolerance, equal_nan=True):
             return "samples"
-        if abs(old.stats.starttime - new.stats.starttime) > MICROSECONDS:
+        if abs(old.stats.starttime - new.stats.starttime) > 2e-6:  # formats store few digits
             return f"start times ({old.stats.starttime})"
         if abs(old.stats.delta - new.stats.delta) > 1e-6 * old.stats.delta:
             return f"sampling intervals ({old.stats.delta} s)"

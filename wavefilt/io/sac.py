@@ -14,9 +14,8 @@ import numpy as np
 
 from wavefilt.errors import FormatError
 from wavefilt.io.base import Contents, Headers, Layout, Probe
-from wavefilt.io.contiguous import ContiguousFile, Places, Samples
 from wavefilt.io.obspy import waveform_bytes
-from wavefilt.io.sources import StreamedFormat, opened
+from wavefilt.io.sources import ContiguousFile, Places, Samples, StreamedFormat, opened
 
 HEADER = 632
 UNDEFINED = -12345
@@ -62,7 +61,7 @@ class SacFile(ContiguousFile):
         if fields.get("iftype", UNDEFINED) not in TYPES or not evenly:
             raise FormatError("SAC: a spectrum, or samples that are not evenly spaced")
         interval = _shortest(fields["delta"]) if fields.get("delta", 0) > 0 else layout.dt
-        super().__init__(file, "sac", Places(HEADER, np.dtype(self.order + "f4"), (1,), (count,), count, 1), interval)
+        super().__init__(file, "sac", Places(HEADER, np.dtype(self.order + "f4"), 1, count), interval)
         codes = [fields.get(name, "") for name in ("knetwk", "kstnm", "khole", "kcmpnm")]
         time = _time(fields)
         if time is not None and any(codes):
@@ -105,10 +104,6 @@ class SacFile(ContiguousFile):
     def rewritten(self, file: BinaryIO) -> Iterator[Samples]:
         with super().rewritten(file) as samples:
             yield samples
-        self._describe(file, samples)
-
-    def _describe(self, file: BinaryIO, samples: Samples) -> None:
-        """Correct minimum, maximum and mean."""
         low, high, total, count = np.inf, -np.inf, 0.0, self.shape[1]
         for at in range(0, count, BLOCK):
             block = np.empty((1, min(BLOCK, count - at)), np.float32)

@@ -113,13 +113,9 @@ def _scan(data: bytes) -> Origin:
     if endian is None or len(data) < DESCRIPTOR:
         raise FormatError("no SEG-2 file descriptor block at the start")
     revision, pointer_bytes, count = struct.unpack_from(endian + "3H", data, 2)
-    if revision != 1:
-        raise FormatError(f"SEG-2 revision {revision} is not known; 1 is")
-    if count == 0:
-        raise FormatError("SEG-2 file without traces")
-    if 4 * count > pointer_bytes or DESCRIPTOR + pointer_bytes > len(data):
-        sizes = f"their block of {pointer_bytes} bytes or the file of {len(data)}"
-        raise FormatError(f"{count} trace pointers do not fit {sizes}")
+    if revision != 1 or count == 0 or not 4 * count <= pointer_bytes <= len(data) - DESCRIPTOR:
+        sizes = f"pointers to {count} traces in a block of {pointer_bytes} bytes, in a file of {len(data)} bytes"
+        raise FormatError(f"damaged file descriptor block, or not of revision 1: revision {revision}, {sizes}")
     pointers = struct.unpack_from(f"{endian}{count}I", data, DESCRIPTOR)
     traces = tuple(_trace(data, endian, number, at) for number, at in enumerate(pointers, 1))
     for before, after in pairwise(sorted(traces, key=lambda trace: trace.pointer)):
@@ -130,22 +126,19 @@ def _scan(data: bytes) -> Origin:
 
 def _trace(data: bytes, endian: str, number: int, pointer: int) -> Trace:
     """Return the trace whose descriptor block is at ``pointer``, checked against the size of the file."""
+    beyond = f"beyond the end of the file ({len(data)} bytes)"
     if pointer + DESCRIPTOR > len(data):
-        raise FormatError(f"trace {number} starts at byte {pointer}, beyond the end of the file ({len(data)} bytes)")
+        raise FormatError(f"trace {number} starts at byte {pointer}, {beyond}")
     identifier, block, _, samples = struct.unpack_from(endian + "2H2I", data, pointer)
     code = data[pointer + 12]
     if identifier != IDENTIFIER:
         raise FormatError(f"no trace descriptor block at byte {pointer}, where trace {number} should start")
-    if code not in (*DTYPES, 3):
-        raise FormatError(f"trace {number} has sample code {code}; codes 1 to 5 are known")
-    if block < DESCRIPTOR or samples == 0:
-        raise FormatError(f"trace {number} has a descriptor block of {block} bytes and {samples} samples")
-    if code == 3 and samples % 4:
-        raise FormatError(f"trace {number}: 20-bit samples come in fours, but there are {samples}")
+    if code not in (*DTYPES, 3) or block < DESCRIPTOR or samples == 0 or (code == 3 and samples % 4):
+        what = f"a descriptor block of {block} bytes and {samples} samples of code {code}"
+        raise FormatError(f"trace {number} has {what}; codes 1 to 5 are known, and code 3 has samples in fours")
     start = pointer + block
     end = start + (samples * 5 // 2 if code == 3 else samples * int(DTYPES[code][1]))
     if end > len(data):
-        beyond = f"beyond the end of the file ({len(data)} bytes)"
         raise FormatError(f"trace {number} of {samples} samples ends at byte {end}, {beyond}")
     return Trace(pointer, start, end, samples, code)
 

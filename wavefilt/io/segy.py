@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import shutil
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from wavefilt.arrays import Array
 from wavefilt.errors import FormatError
 from wavefilt.io.base import FOOT, Contents, Headers, Layout, Probe, equal_lengths, known_interval
-from wavefilt.io.contiguous import Codec, ContiguousFile, Places, smallest
-from wavefilt.io.sources import StreamedFormat, opened
+from wavefilt.io.sources import Codec, ContiguousFile, Places, StreamedFormat, opened, smallest
 
 IBM, IEEE = 1, 5
 DTYPES = {1: "u4", 2: "i4", 3: "i2", 5: "f4", 6: "f8", 8: "i1", 9: "i8", 10: "u4", 11: "u2", 12: "u8", 16: "u1"}
@@ -91,9 +90,7 @@ class Sizes:
         """Return the places of the samples."""
         stored = np.dtype(self.endian + DTYPES[self.code])
         gap, codec = self.header // stored.itemsize, Codec(from_ibm, to_ibm) if self.code == IBM else None
-        return Places(
-            self.begin + self.header, stored, (self.traces,), (self.samples + gap,), self.samples, 1, gap, codec
-        )
+        return Places(self.begin + self.header, stored, self.traces, self.samples, 1, gap, codec)
 
 
 class SegyFile(ContiguousFile):
@@ -164,6 +161,7 @@ class SegyFile(ContiguousFile):
 
 class Segy(StreamedFormat):
     name, label, may_be_raw = "segy", "SEG-Y", True
+    new_dtypes, new_order = tuple(NEW_CODES), ">"
     endings: tuple[str, ...] = (".sgy", ".segy")
     keeps = (
         "samples (codes 2, 3, 5, 6), sampling interval, times to the second; from SEG-2 also coordinates, elevations, "
@@ -179,7 +177,7 @@ class Segy(StreamedFormat):
         """Return whether the file has 40 lines of text, each beginning with C, or headers whose numbers agree."""
         lines = probe.head[:TEXT:80]
         for endian in "<>":
-            fields = _binary_header(probe, endian)
+            fields = _unpacked(BINARY, BINARY_NAMES, endian, probe.bytes(TEXT, FILE_HEADERS - TEXT))
             samples, interval = fields["Samples"], fields["Interval"]
             first = probe.unpack(endian + "2H", FILE_HEADERS + TEXT * (fields["ExtendedHeaders"] & 0xFFFF) + 114)
             if samples > 1 and interval and fields["Format"] in (*DTYPES, *NOT_READ) and first == (samples, interval):
@@ -192,10 +190,10 @@ class Segy(StreamedFormat):
     def convert(self, contents: Contents) -> bytes:
         """Return a new file, big-endian unless its headers come from a little-endian one; SU is little-endian."""
         interval = 1e6 * known_interval(contents, self.label)
-        content = smallest(equal_lengths(contents, self.label), self._dtypes(), self.label)
+        content = smallest(equal_lengths(contents, self.label), self.new_dtypes, self.label)
         traces, count = content.shape
         whole, kind = abs(interval - round(interval)) < 1e-6 and interval < 1 << 15, content.dtype.str[1:]
-        raw, order, headers = [], self._order(), contents.headers.traces
+        raw, order, headers = [], self.new_order, contents.headers.traces
         if isinstance(contents.origin, SegyFile):
             raw = [contents.origin.trace_header(i) for i in range(traces)]
             order = contents.origin.sizes.endian
@@ -213,12 +211,6 @@ class Segy(StreamedFormat):
                 header = _packed(TRACE, TRACE_NAMES, order, fields | shared)
             out += [header, trace.tobytes()]
         return b"".join(out)
-
-    def _dtypes(self) -> tuple[str, ...]:
-        return tuple(NEW_CODES)
-
-    def _order(self) -> str:
-        return ">"
 
     def _file_headers(self, contents: Contents, sizes: Sizes, second: bool) -> list[bytes]:
         """Return the textual and the binary header, of revision 2 if ``second``."""
@@ -257,6 +249,7 @@ class Segy(StreamedFormat):
 
 class Su(Segy):
     name, label, endings = "su", "SU", (".su",)
+    new_dtypes, new_order = ("f4",), "<"
     keeps = "as SEG-Y, samples as 32-bit floats; from SEG-Y all trace headers"
 
     def recognise(self, probe: Probe) -> bool:
@@ -271,12 +264,6 @@ class Su(Segy):
 
     def resembles(self, probe: Probe) -> bool:
         return False
-
-    def _dtypes(self) -> tuple[str, ...]:
-        return ("f4",)
-
-    def _order(self) -> str:
-        return "<"
 
     def _file_headers(self, contents: Contents, sizes: Sizes, second: bool) -> list[bytes]:
         """Return nothing. Raises FormatError if the trace headers cannot hold the number of samples or the interval."""
@@ -296,16 +283,13 @@ def _unpacked(form: str, names: list[str], order: str, header: bytes) -> dict[st
     return dict(zip(names, struct.unpack(form, header.ljust(struct.calcsize(form), b"\0")), strict=True))
 
 
-def _binary_header(probe: Probe, endian: str) -> dict[str, Any]:
-    return _unpacked(BINARY, BINARY_NAMES, endian, probe.bytes(TEXT, FILE_HEADERS - TEXT))
-
-
 def _segy(probe: Probe) -> Sizes:
     """Return the sizes of a SEG-Y file. Raises FormatError if it is truncated or contradicts itself."""
     if probe.size < FILE_HEADERS + TRACE_HEADER:
         least = f"its headers take {FILE_HEADERS} and a trace {TRACE_HEADER} more"
         raise FormatError(f"truncated SEG-Y file: {probe.size} bytes, where {least}")
-    found = {endian: _binary_header(probe, endian) for endian in "><"}
+    binary = probe.bytes(TEXT, FILE_HEADERS - TEXT)
+    found = {endian: _unpacked(BINARY, BINARY_NAMES, endian, binary) for endian in "><"}
     endian = next((endian for endian, fields in found.items() if fields["Format"] in (*DTYPES, *NOT_READ)), None)
     if endian is None:
         known = ", ".join(map(str, DTYPES))
@@ -316,7 +300,8 @@ def _segy(probe: Probe) -> Sizes:
         raise FormatError(f"samples of format code {code} ({NOT_READ[code]}) are not read; convert the file first")
     second = revision[0] == 2 or (endian == "<" and revision == (0, 2))  # written as one number
     if not second:
-        fields |= dict.fromkeys(("ExtSamples", "ExtInterval", "IntegerConstant", "FirstTrace"), 0)
+        unused = ("ExtSamples", "ExtInterval", "IntegerConstant", "FirstTrace", "ExtTraceCount", "Trailers")
+        fields |= dict.fromkeys(unused, 0)
     if fields["IntegerConstant"] not in (0, 0x01020304):
         constant = f"the byte order constant (bytes 3297-3300) is {fields['IntegerConstant']:#010x}"
         raise FormatError(f"{constant}, which contradicts the rest")
@@ -328,32 +313,23 @@ def _segy(probe: Probe) -> Sizes:
     first = f"; the first trace header says {stated}" if stated != samples else ""
     if samples == 0:
         raise FormatError(f"the binary header says 0 samples a trace (bytes 3221-3222){first}")
-    header, body, width = TRACE_HEADER, probe.size - begin, samples * int(DTYPES[code][1])
-    if second:
-        # additional trace headers: four bytes in revision 2.0, where some files have two, as all have in 2.1
-        additional = [probe.unpack(endian + kind, 3506)[0] for kind in ("H" if revision > (2, 0) else "IH")]
-        header, traces = _second_traces(fields, additional, body, width, first)
-    else:
-        traces = _traces(body, samples, header + width, first)
-    return Sizes(endian, code, begin, samples, traces, header, _interval(probe, endian, begin, fields["ExtInterval"]))
-
-
-def _second_traces(
-    fields: Mapping[str, Any], additional: list[int], body: int, width: int, first: str
-) -> tuple[int, int]:
-    """Return the bytes of the headers of a trace, and the number of traces, in ``body`` bytes of revision 2."""
+    # additional trace headers: four bytes in revision 2.0, where some files have two, as all have in 2.1
+    kinds = "" if not second else "H" if revision > (2, 0) else "IH"
+    additional = [probe.unpack(endian + kind, 3506)[0] for kind in kinds] or [0]
+    width, body = samples * int(DTYPES[code][1]), probe.size - begin
     count, trailer = fields["ExtTraceCount"], fields["Trailers"]
-    if trailer < 0 and not count:
-        raise FormatError("a data trailer of unknown length (bytes 3529-3532) and no number of traces")
     for more in additional:
-        trace = TRACE_HEADER * (1 + more) + width
-        end = count * trace if trailer < 0 else body - TEXT * trailer
-        if 0 < end <= body and end % trace == 0 and count in (0, end // trace):
-            return TRACE_HEADER * (1 + more), end // trace
+        header = TRACE_HEADER * (1 + more)
+        end = count * (header + width) if trailer < 0 else body - TEXT * trailer
+        traces, rest = divmod(end, header + width)
+        if 0 < end <= body and not rest and count in (0, traces):
+            interval = _interval(probe, endian, begin, fields["ExtInterval"])
+            return Sizes(endian, code, begin, samples, traces, header, interval)
+    others = f", {additional[-1]} additional headers each (bytes 3507-3510), {count or 'any'} traces (bytes 3513-3520)"
+    others = f"{others} and {trailer} records of trailer (bytes 3529-3532)" if second else ""
     raise FormatError(
-        f"{body} bytes are not {count or 'a whole number of'} traces of {fields['ExtSamples'] or fields['Samples']} "
-        f"samples with {additional[-1]} additional trace headers each (bytes 3507-3510, 3513-3520) and {trailer} "
-        f"records of trailer (bytes 3529-3532){first}"
+        f"{body} bytes are not a whole number of traces of {samples} samples{others}: the file is truncated, or its "
+        f"traces have different lengths{first}"
     )
 
 
@@ -380,10 +356,9 @@ def _su(probe: Probe) -> Sizes:
     """Return the sizes of an SU file. Raises FormatError if it is not a whole number of traces."""
     fits = _su_orders(probe)
     if not fits:
-        samples = min((s for e in "<>" if (s := probe.unpack(e + "H", 114)[0])), default=0)
-        if not samples:
-            raise FormatError("not an SU file: the first trace header says 0 samples (bytes 115-116)")
-        _traces(probe.size, samples, TRACE_HEADER + 4 * samples, "")
+        samples = " or ".join(str(probe.unpack(order + "H", 114)[0]) for order in "<>")
+        what = f"a whole number of traces of {samples} samples (bytes 115-116)"
+        raise FormatError(f"not an SU file, or a truncated one: {probe.size} bytes are not {what}")
     # if both orders fit, the one of the shorter interval
     return min(fits, key=lambda sizes: probe.unpack(sizes.endian + "H", 116))
 
@@ -397,16 +372,6 @@ def _su_orders(probe: Probe) -> list[Sizes]:
         if samples and traces and not rest:
             found.append(Sizes(endian, IEEE, 0, samples, traces, interval=_interval(probe, endian, 0)))
     return found
-
-
-def _traces(body: int, samples: int, trace: int, first: str) -> int:
-    """Return the number of traces in ``body`` bytes. Raises FormatError if that is not a whole number, or 0."""
-    if body < trace or body % trace:
-        raise FormatError(
-            f"traces of {samples} samples take {trace} bytes each, and {body} bytes are not a whole number of them: "
-            f"the file is truncated, or its traces have different lengths{first}"
-        )
-    return body // trace
 
 
 # ------------------------------------------------------------------------------------------------- fields of headers
@@ -479,7 +444,7 @@ def _trace_fields(number: int, header: Headers) -> dict[str, int]:
     fields |= {name: value for name, value in numbers.items() if value is not None}
     fields |= _clock(header.time, UTC if header.utc else LOCAL)
     if (header.source or header.receiver) and header.length_unit != "deg":
-        places = *_three(header.source), *_three(header.receiver)
+        places = [(*position, 0.0, 0.0, 0.0)[i] for position in (header.source, header.receiver) for i in range(3)]
         scale = next((s for s in SCALES if max(map(abs, places)) * s < 1 << 31), 1)
         scalar = -scale if scale > 1 else 1
         fields |= {"ElevationScalar": scalar, "SourceGroupScalar": scalar, "CoordinateUnits": 1}
@@ -495,11 +460,6 @@ def _trace_fields(number: int, header: Headers) -> dict[str, int]:
         fields |= {"TransductionConstantPower": int(exponent) - 8}
         fields["TransductionUnit"] = next(code for code, unit in UNITS.items() if unit == header.units)
     return fields
-
-
-def _three(position: Iterable[float]) -> tuple[float, float, float]:
-    x, y, z = (*position, 0.0, 0.0, 0.0)[:3]
-    return x, y, z
 
 
 def _packed(form: str, names: list[str], order: str, fields: Mapping[str, int | float]) -> bytes:

@@ -1,27 +1,33 @@
-"""Traces read and written in parts: the interface that streaming (`wavefilt.denoise_file`) needs of a file."""
+"""Traces read and written in parts: their interface, and files with samples at regular places."""
 
 from __future__ import annotations
 
 import io
+import math
 import os
+import shutil
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, NamedTuple, Protocol
 
 import numpy as np
 
 from wavefilt.arrays import Array, DType
 from wavefilt.errors import FormatError
 from wavefilt.io.atomic import replacing
-from wavefilt.io.base import Contents, Format, Headers, Layout, named, other_format, refuse_dataset
+from wavefilt.io.base import Contents, Format, Headers, Layout
 
 
 class Source(ABC):
     """Traces of one length in a file, and the way to write denoised ones. Called from one thread at a time."""
 
     format: str
+    name: str = ""
+    """The path, for messages."""
     shape: tuple[int, int]
     """Traces, samples."""
     dtype: DType
@@ -72,17 +78,6 @@ class Target(Protocol):
         """Write values (traces, samples) from sample ``first``, in the dtype of the file."""
 
 
-def unchanged_since(state: Callable[[], object], message: str) -> Callable[[], None]:
-    """Return a function that raises OSError with this message if the state differs from the present one."""
-    before = state()
-
-    def check() -> None:
-        if state() != before:
-            raise OSError(message)
-
-    return check
-
-
 def opened(file: str | BinaryIO) -> AbstractContextManager[BinaryIO]:
     """Open a file given by its name; a file object stays as it is."""
     return open(file, "rb") if isinstance(file, str) else nullcontext(file)
@@ -92,13 +87,13 @@ class FileSource(Source):
     """A file on disk or in memory; a subclass adds ``shape``, ``dtype``, `read` and `rewritten`."""
 
     def __init__(self, file: str | BinaryIO, format: str, interval: float | None) -> None:
-        self.format, self.interval, self._name = format, interval, file if isinstance(file, str) else "the file"
+        self.format, self.interval, self.name = format, interval, file if isinstance(file, str) else "the file"
         self._file = open(file, "rb", buffering=0) if isinstance(file, str) else file  # noqa: SIM115  # closed by `close`
-        if isinstance(file, str):
-            self._check = unchanged_since(self._state, f"{file}: the file was changed while it was read")
+        self._before = self._state() if isinstance(file, str) else None
 
     def check_unchanged(self) -> None:
-        self._check()
+        if self._state() != self._before:
+            raise OSError(f"{self.name}: the file was changed while it was read")
 
     def close(self) -> None:
         self._file.close()
@@ -113,17 +108,177 @@ class FileSource(Source):
 
     @contextmanager
     def create(self, path: Path, *, overwrite: bool) -> Iterator[Target]:
-        refuse_conversion(self.format, self._name, path)
         with replacing(path, overwrite=overwrite) as file, self.rewritten(file) as target:
             yield target
 
 
-def refuse_conversion(format: str, source: str, target: Path) -> None:
-    """Raise FormatError for a name that asks for another format of a file that is denoised in parts."""
-    if (other := other_format(format, source, target)) is not None:
-        raise FormatError(f"{target}: a file is written as {other} in memory alone; convert the result afterwards")
-    if named(format).datasets:
-        refuse_dataset(target)
+WORKSPACE = 4 << 20
+"""Bytes converted, or gathered from between those of other traces, at a time."""
+
+
+class Codec(NamedTuple):
+    """Conversions from stored items to numbers and back, for items that are no numbers of NumPy's."""
+
+    decode: Callable[[Array], Array]
+    encode: Callable[[Array], Array]
+
+
+@dataclass(frozen=True)
+class Places:
+    """The places of samples in a file: ``header`` bytes, then items of a dtype.
+
+    Every ``inner`` traces are interleaved sample by sample. ``gap`` items, such as a trace header, lie between
+    consecutive traces.
+    """
+
+    header: int
+    dtype: DType
+    traces: int
+    samples: int
+    inner: int = 1
+    gap: int = 0
+    codec: Codec | None = None
+
+
+class Samples:
+    """Samples of one dtype in an open file, with `Source.read` and `Target.write`."""
+
+    def __init__(self, file: BinaryIO, name: str, places: Places) -> None:
+        self._file, self._name, self._places, self._lock = file, name, places, threading.Lock()
+
+    def read(self, rows: slice, first: int, out: Array) -> None:
+        places = self._places
+        adjacent = places.inner == 1 and not places.gap and places.codec is None
+        for block, item in self._blocks(rows, first, out.shape[1]):
+            part = out[block]
+            if adjacent and part.flags.c_contiguous and part.dtype == places.dtype:
+                self._fill(item, part)
+            else:
+                samples = self._between(item, *part.shape)[1]
+                part[:] = samples if places.codec is None else places.codec.decode(samples)
+
+    def write(self, rows: slice, first: int, values: Array) -> None:
+        places = self._places
+        for block, item in self._blocks(rows, first, values.shape[1]):
+            part = values[block] if places.codec is None else places.codec.encode(values[block])
+            part = stored = part.astype(places.dtype, copy=False)
+            if places.inner > 1 or places.gap:
+                stored, samples = self._between(item, *part.shape)
+                samples[:] = part
+            self._put(item, np.ascontiguousarray(stored))
+
+    def _blocks(self, rows: slice, first: int, count: int) -> Iterator[tuple[tuple[slice, slice], int]]:
+        """Yield neighbouring rows and samples, counted from the first ones, and their item: at most `WORKSPACE` bytes.
+
+        Several traces are read together if they are interleaved, or whole.
+        """
+        places = self._places
+        inner, distance = places.inner, places.inner * places.samples + places.gap
+        # decoding takes several times the memory
+        most = max((WORKSPACE >> 2 if places.codec else WORKSPACE) // places.dtype.itemsize, 1)
+        together, length = max(most // distance, 1) if count == places.samples else 1, max(most // inner, 1)
+        row = rows.start
+        while row < rows.stop:
+            group, lane = divmod(row, inner)
+            stop = min(row + together if inner == 1 else (group + 1) * inner, rows.stop)
+            for a in range(0, count, length):
+                block = slice(row - rows.start, stop - rows.start), slice(a, min(a + length, count))
+                yield block, group * distance + (first + a) * inner + lane
+            row = stop
+
+    def _between(self, item: int, traces: int, count: int) -> tuple[Array, Array]:
+        """Read everything between the first and the last sample of a block; return it and its samples as a view."""
+        places = self._places
+        runs, length, distance = traces, count, places.samples + places.gap
+        if places.inner > 1:
+            runs, length, distance = count, traces, places.inner
+        block = np.empty((runs, distance if runs > 1 else length), places.dtype)
+        stored = block.reshape(-1)[: (runs - 1) * distance + length]
+        self._fill(item, stored)
+        return stored, block[:, :length].T if places.inner > 1 else block[:, :length]
+
+    def _seek(self, item: int) -> None:
+        self._file.seek(self._places.header + item * self._places.dtype.itemsize)
+
+    def _fill(self, item: int, out: Array) -> None:
+        """Fill a C-contiguous array. Raises OSError if the file ends first."""
+        view, filled = out.reshape(-1).view(np.uint8).data, 0
+        with self._lock:
+            self._seek(item)
+            while filled < len(view):
+                got = self._file.readinto(view[filled:])  # type: ignore[attr-defined]
+                if not got:
+                    raise OSError(f"{self._name}: the file became shorter while it was read")
+                filled += got
+
+    def _put(self, item: int, values: Array) -> None:
+        """Write a C-contiguous array."""
+        view, written = values.reshape(-1).view(np.uint8).data, 0
+        with self._lock:
+            self._seek(item)
+            while written < len(view):
+                written += self._file.write(view[written:])
+
+
+class ContiguousFile(FileSource):
+    """A `Source` of a file with samples at regular places."""
+
+    def __init__(
+        self,
+        file: str | BinaryIO,
+        format: str,
+        places: Places,
+        interval: float | None,
+        result: Places | None = None,
+        header: bytes | None = None,
+    ) -> None:
+        """``result`` and ``header`` are the places of samples in the result and the bytes before them.
+
+        Without them the result is a copy of the file with other samples.
+        """
+        super().__init__(file, format, interval)
+        self.dtype, self.shape = places.dtype, (places.traces, places.samples)
+        self._header, self._places = header, result or places
+        self._samples = Samples(self._file, self.name, places)
+
+    def read(self, rows: slice, first: int, out: Array) -> None:
+        self._samples.read(rows, first, out)
+
+    @contextmanager
+    def rewritten(self, file: BinaryIO) -> Iterator[Samples]:
+        self.copy(file)
+        file.flush()
+        yield Samples(file, self.name, self._places)
+
+    def copy(self, to: BinaryIO) -> None:
+        """Write everything except the samples, and room for them."""
+        if self._header is None:
+            self._file.seek(0)
+            shutil.copyfileobj(self._file, to, 1 << 20)
+            return
+        to.write(self._header)
+        to.truncate(len(self._header) + math.prod(self.shape) * self._places.dtype.itemsize)
+
+
+def rounded(samples: Array, dtype: DType) -> Array:
+    """Round samples to integers, limited to the range of the dtype."""
+    limits = np.iinfo(dtype)
+    if samples.dtype.kind in "iu":
+        return np.clip(samples, limits.min, limits.max).astype(dtype)
+    whole = np.rint(samples)
+    with np.errstate(invalid="ignore"):
+        integers = whole.astype(dtype)
+    # the largest 64-bit integer is no float, so the limits are applied to the integers
+    integers[whole >= limits.max] = limits.max
+    integers[whole <= limits.min] = limits.min
+    return integers
+
+
+def smallest(samples: Array, dtypes: tuple[str, ...], format: str) -> Array:
+    """Return samples in the first of these dtypes that holds all values of theirs, else in the last."""
+    if samples.dtype.kind == "c":
+        raise FormatError(f"{format} holds no complex samples")
+    return samples.astype(next((name for name in dtypes if np.can_cast(samples.dtype, name)), dtypes[-1]))
 
 
 def contents_of(source: Source, path: str = "") -> Contents:

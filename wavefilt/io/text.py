@@ -13,7 +13,7 @@ import codecs
 import io
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, NoReturn
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from wavefilt.arrays import Floats
 from wavefilt.errors import FormatError, LayoutError
-from wavefilt.io.base import HEAD, Contents, Format, Layout, Probe, equal_lengths, known_interval, looks_like_text
+from wavefilt.io.base import HEAD, Contents, Format, Layout, Probe, equal_lengths
 
 BLANKS = b" \t\r\n"
 BLOCK = 1 << 14
@@ -124,19 +124,32 @@ class Ascii(Format):
         return b"".join([origin.head, "".join(lines).encode("ascii"), origin.tail])
 
     def convert(self, contents: Contents) -> bytes:
-        samples, intervals = equal_lengths(contents, "ASCII"), set(contents.intervals)
+        samples = equal_lengths(contents, "ASCII")
         if samples.dtype.kind == "c":
             raise FormatError("ASCII holds no complex samples")
         digits = 8 if np.can_cast(samples.dtype, np.float32) else 16
         names, columns = [f"trace_{i + 1}" for i in range(len(samples))], list(samples)
         forms = [f"%.{digits}e"] * len(samples)
-        if len(intervals) == 1 and None not in intervals:
-            step = known_interval(contents, "ASCII")
-            names, columns = ["time_s", *names], [step * np.arange(samples.shape[1]), *columns]
+        if len(set(contents.intervals)) == 1 and contents.interval:
+            names, columns = ["time_s", *names], [contents.interval * np.arange(samples.shape[1]), *columns]
             forms = ["%.12e", *forms]
         out = io.BytesIO()
         np.savetxt(out, np.column_stack(columns), forms, ",", header=",".join(names), comments="")
         return out.getvalue()
+
+
+def looks_like_text(head: bytes) -> bool:
+    """Return whether the first bytes of a file are text: no NUL, UTF-8 or Latin-1, at least 99 % printable."""
+    head = head[:HEAD]
+    if not head or b"\0" in head:
+        return False
+    printable = bytes([9, 10, 12, 13, *range(32, 127), *range(160, 256)])
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)  # not final: a character may be cut at the end of the head
+        printable += bytes(range(128, 160))
+    except UnicodeDecodeError:
+        pass
+    return len(head.translate(None, printable)) <= 0.01 * len(head)
 
 
 # ---------------------------------------------------------------------------------------------- notation of columns
@@ -282,13 +295,9 @@ def _refuse_line(first: int, block: bytes, width: int, delimiter: str, mark: str
     pattern = r"[ \t\r]+" if delimiter == " " else re.escape(delimiter)
     for number, line in enumerate(block.split(b"\n"), first):
         row = [cell.strip(" \t\r") for cell in re.split(pattern, line.decode("latin-1").strip(" \r"))]
-        if not "".join(row):
-            raise FormatError(f"line {number}: a blank line between the rows")
         bad = [cell for cell in row if not _is_number(cell, mark)]
-        if len(bad) == len(row):
-            _refuse(number, line, "is not a row of numbers")
-        if "" in bad:
-            _refuse(number, line, "has an empty cell")
+        if "" in bad or len(bad) == len(row):
+            _refuse(number, line, "is not a row of numbers, or has an empty cell")
         if bad:
             comma = " (the decimal mark is a comma in this file)" if mark == "," else ""
             _refuse(number, bad[0].encode("latin-1"), f"is not a number{comma}; comments begin with #")
@@ -317,7 +326,10 @@ def _refuse(number: int, text: bytes, what: str) -> NoReturn:
 def _chosen_columns(
     layout: Layout, columns: Floats, origin: Origin, line: int
 ) -> tuple[tuple[int, ...], float | None, tuple[str, ...]]:
-    """Return the columns that are traces (from 0), their interval, and remarks; ``line`` is that of the first row."""
+    """Return the columns that are traces (from 0), their interval, and remarks; ``line`` is that of the first row.
+
+    Raises FormatError if time leaves the straight line between its ends by more than its rounding.
+    """
     count, time = len(columns), columns[0]
     if layout.columns is not None:
         chosen = tuple(k - 1 for k in layout.columns)
@@ -327,26 +339,10 @@ def _chosen_columns(
     if count < 2 or len(time) < 3 or not np.isfinite(time).all() or not np.all(np.diff(time) > 0):
         return tuple(range(count)), layout.dt, ()
 
-    step, unit = (
-        float((time[-1] - time[0]) / (len(time) - 1)),
-        _last_digit(time, [cells[0][1] for cells, _ in origin.rows(origin.body)]),
-    )
-    _check_uniform(time, step, unit, line)
-    if layout.dt is not None and abs(layout.dt - step) > 2 * unit / (len(time) - 1) + 1e-6 * step:
-        contradiction = f"`dt={layout.dt}` contradicts column 1, which has steps of {step:.7g}"
-        raise LayoutError(f"{contradiction}; if it is not time in seconds, give the traces with `columns`")
-    return tuple(range(1, count)), step, (f"column 1 is time, in steps of {step:.7g} s",)
-
-
-def _last_digit(numbers: Floats, cells: Sequence[str]) -> float:
-    """Return the value of the last digit of the largest number, printed with the most digits of any."""
-    digits = (re.sub("[eEdD].*|[^0-9]", "", cell).lstrip("0") for cell in cells)
-    return float(10.0 ** (np.floor(np.log10(np.abs(numbers).max())) + 1 - max(map(len, digits))))
-
-
-def _check_uniform(time: Floats, step: float, unit: float, line: int) -> None:
-    """Raise FormatError if time leaves the straight line between its ends by more than its rounding."""
-    size, rounding = len(time), np.finfo(float).eps * np.abs(time).max()
+    size, step = len(time), float((time[-1] - time[0]) / (len(time) - 1))
+    separator = None if origin.delimiter == " " else origin.delimiter
+    unit = _last_digit(time, (line.split(separator, 1)[0] for line in io.StringIO(origin.body.decode("ascii"))))
+    rounding = np.finfo(float).eps * np.abs(time).max()
     summed = min(size * rounding, step / 1000)  # error of t += dt, printed with all digits
     # A lost sample shows as half a step or more, and counts as such however few digits are printed.
     allowed = min(unit * 1.000001 + 4 * rounding + summed, step / 4)
@@ -356,3 +352,13 @@ def _check_uniform(time: Floats, step: float, unit: float, line: int) -> None:
         found = f"steps of {steps.min():.7g} to {steps.max():.7g}, see line {line + odd}"
         what = f"column 1 increases like time but not uniformly: {found}"
         raise FormatError(f"{what}. Resample it; or, to go on as it is, give the traces with `columns` (and `dt`)")
+    if layout.dt is not None and abs(layout.dt - step) > 2 * unit / (size - 1) + 1e-6 * step:
+        contradiction = f"`dt={layout.dt}` contradicts column 1, which has steps of {step:.7g}"
+        raise LayoutError(f"{contradiction}; if it is not time in seconds, give the traces with `columns`")
+    return tuple(range(1, count)), step, (f"column 1 is time, in steps of {step:.7g} s",)
+
+
+def _last_digit(numbers: Floats, cells: Iterable[str]) -> float:
+    """Return the value of the last digit of the largest number, printed with the most digits of any."""
+    digits = (re.sub("[eEdD].*|[^0-9]", "", cell).lstrip("0") for cell in cells)
+    return float(10.0 ** (np.floor(np.log10(np.abs(numbers).max())) + 1 - max(map(len, digits))))

@@ -15,8 +15,7 @@ import numpy as np
 from wavefilt.arrays import Array, DType
 from wavefilt.errors import FormatError
 from wavefilt.io.base import Contents, Layout, Probe, equal_lengths, known_interval
-from wavefilt.io.contiguous import Codec, ContiguousFile, Places, rounded, smallest
-from wavefilt.io.sources import StreamedFormat, opened
+from wavefilt.io.sources import Codec, ContiguousFile, Places, StreamedFormat, opened, rounded, smallest
 
 PCM, FLOAT, EXTENSIBLE = 1, 3, 0xFFFE
 IN_DS64 = 0xFFFFFFFF
@@ -35,8 +34,8 @@ class Wav(StreamedFormat):
         layout.only("wav")
         with opened(file) as stream:
             probe = Probe(stream)
-            chunks = _chunks(probe)
-        order = _order(probe)
+            order = ">" if probe.head.startswith(b"RIFX") else "<"
+            chunks = _chunks(probe, order)
         if b"fmt " not in chunks or b"data" not in chunks or len(chunks[b"fmt "][2]) < 16:
             raise FormatError("WAV file without format or samples")
         tag, channels, rate, per_second, block, bits = struct.unpack_from(order + "2H2I2H", chunks[b"fmt "][2])
@@ -52,7 +51,7 @@ class Wav(StreamedFormat):
         if size < block or rate == 0:
             raise FormatError(f"WAV file with {size // block * channels} samples at {rate} Hz")
         stored, dtype, codec = _sample_type(order, tag, width)
-        places = Places(at, stored, (channels,), (1,), size // block, channels, codec=codec)
+        places = Places(at, stored, channels, size // block, channels, codec=codec)
         source = ContiguousFile(file, "wav", places, 1 / rate)
         source.dtype = dtype
         source.notes = (f"samples are rounded to {8 * width}-bit PCM",) if tag == PCM else ()
@@ -72,17 +71,13 @@ class Wav(StreamedFormat):
         return b"RIFF" + struct.pack("<I", len(chunks) + content.nbytes) + chunks + content.tobytes()
 
 
-def _order(probe: Probe) -> str:
-    return ">" if probe.head.startswith(b"RIFX") else "<"
-
-
-def _chunks(probe: Probe) -> dict[bytes, tuple[int, int, bytes]]:
+def _chunks(probe: Probe, order: str) -> dict[bytes, tuple[int, int, bytes]]:
     """Return, by the kind of chunk, where the first one begins, its size and its first bytes.
 
     Raises FormatError if a chunk claims more than the file holds.
     """
     found: dict[bytes, tuple[int, int, bytes]] = {}
-    at, order = 12, _order(probe)
+    at = 12
     while at + 8 <= probe.size:
         name = probe.bytes(at, 4)
         (size,) = probe.unpack(order + "I", at + 4)
@@ -101,19 +96,13 @@ def _sample_type(order: str, tag: int, width: int) -> tuple[DType, DType, Codec 
     if tag == FLOAT:
         return np.dtype(f"{order}f{width}"), np.dtype(f"{order}f{width}"), None
     if width == 1:  # unsigned: 128 is silence
-        return np.dtype("u1"), np.dtype("i2"), Codec(lambda x: x.astype(np.int16) - 128, _unsigned)
+        byte = np.dtype("u1")
+        return byte, np.dtype("i2"), Codec(lambda x: x.astype(np.int16) - 128, lambda x: rounded(x + 128, byte))
     wide = np.dtype(f"{order}i{2 if width == 2 else 4 if width <= 4 else 8}")
     if wide.itemsize == width:
         return wide, wide, Codec(lambda x: x, partial(rounded, dtype=wide))
-    return (
-        np.dtype(f"V{width}"),
-        wide,
-        Codec(partial(_widened, dtype=wide), partial(_narrowed, dtype=wide, width=width)),
-    )
-
-
-def _unsigned(samples: Array) -> Array:
-    return rounded(samples + 128, np.dtype("u1"))
+    codec = Codec(partial(_widened, dtype=wide), partial(_narrowed, dtype=wide, width=width))
+    return np.dtype(f"V{width}"), wide, codec
 
 
 def _widened(stored: Array, dtype: DType) -> Array:
