@@ -183,11 +183,7 @@ def idwt(
 
     Raises ValueError if both are None or their shapes differ.
     """
-    if cA is None and cD is None:
-        raise ValueError("at least one of cA and cD must be given")
-    if cA is None:
-        cA = np.zeros_like(np.asarray(cD))
-    elif cD is not None and np.shape(cA) != np.shape(cD):
+    if cA is not None and cD is not None and np.shape(cA) != np.shape(cD):
         raise ValueError(f"cA of shape {np.shape(cA)} and cD of shape {np.shape(cD)} do not belong together")
     return waverec([cA, cD], wavelet, mode, axis, backend=backend)
 

@@ -19,6 +19,7 @@ from wavefilt.chunks import cut
 from wavefilt.noise_curves import half_windows
 from wavefilt.options import Options
 from wavefilt.statistics import mergeable
+from wavefilt.statistics.reference import LEAF
 
 UNITS = {"": 1, "b": 1, "bytes": 1}
 UNITS |= {f"{letter}{word}": base**power for power, letter in enumerate("kmgt", 1)
@@ -158,7 +159,7 @@ def _kept(options: Options, backend: Backend, shape: tuple[int, int], dtype: DTy
     (rows, samples), item, analysis = shape, dtype.itemsize, options.analysis(level)
     together = rows if options.scope == "record" else 1
     lengths = np.array(options.transform.sizes(analysis, (samples,)), np.int64) * together
-    kept = int(1.6 * item * lengths[lengths <= backend.summation.whole].sum()) + 3 * mergeable.LEAF * item * level
+    kept = int(1.6 * item * lengths[lengths <= backend.summation.whole].sum()) + 3 * LEAF * item * level
     if options.noise.running is None:
         return kept
     half = np.array(half_windows(options, analysis, (samples,)))

@@ -179,7 +179,7 @@ class Transform(ABC):
 
     def reconstructed(self, pyramid: Pyramid, shrinkage: Shrinkage | None) -> Array:
         """Return the samples ``(batch, *shape)``, with the coefficients shrunk on the way."""
-        if shrinkage is not None and shrinkage.across_bands:
+        if shrinkage is not None and shrinkage.together is not None:
             pyramid, shrinkage = pyramid.shrunk(shrinkage), None
         details = pyramid.shrunk_details(shrinkage)
         return self.synthesise(pyramid.coefficients[0], details, pyramid.analysis, pyramid.shape)
@@ -222,6 +222,7 @@ class Transform(ABC):
         Thresholds (bands, batch) are in the order of `bands`; if the approximation is shrunk, its threshold is last.
         """
         function, thresholds, bands = shrinkage.together, shrinkage.thresholds, pyramid.coefficients[::-1]
+        assert function is not None
         count, grids = len(thresholds), self.grids(pyramid.analysis, pyramid.shape)
         shrunk = function.shrink(bands[:count], thresholds, grids[:count], self.parts, len(self.band_names))
         return [*shrunk, *bands[count:]][::-1]
@@ -348,7 +349,7 @@ class Pyramid:
 
     def shrunk(self, shrinkage: Shrinkage) -> Pyramid:
         """Return the coefficients with the details shrunk on the host, and by some rules the approximation too."""
-        if shrinkage.across_bands:
+        if shrinkage.together is not None:
             bands = self.analysis.transform.shrunk_together(self, shrinkage)
         else:
             bands = [self.coefficients[0], *self.shrunk_details(shrinkage)]
