@@ -518,7 +518,7 @@ def _by_level(coefficients: list[Array]) -> list[Any]:
 def _recomposed(coeffs: Sequence[Any], analysis: Analysis, axes: Iterable[int], backend: str) -> Array:
     """Return the samples from coefficients in the order of `_decomposed`, of which some may be None."""
     word, ndim = analysis.transform.word, len(analysis.modes)
-    if len(coeffs) == 0 or (word == "dwt" and not isinstance(coeffs, (list, tuple))):
+    if not isinstance(coeffs, Sequence if word == "dwt" else Sequence | np.ndarray) or len(coeffs) == 0:
         raise ValueError("coeffs must be a list of at least one array: the approximation, and details of each level")
     levels = [
         None if coeffs[0] is None else (np.asarray(coeffs[0]),),
@@ -528,10 +528,10 @@ def _recomposed(coeffs: Sequence[Any], analysis: Analysis, axes: Iterable[int], 
     if not known or (word == "dwt" and levels[:2] in ([None], [None, None])):
         raise ValueError("of the two coarsest coefficients of coeffs at least one must be an array")
     dtype, axes = np.result_type(*known), as_axes(known[0], axes, ndim)
-    batch = tuple(np.delete(known[0].shape, axes).tolist())
+    batch = _without(known[0].shape, axes)
     for i, bands in enumerate(levels):
-        shape = known[0].shape if bands is None else np.shape(bands[0])
-        if len(shape) != known[0].ndim or tuple(np.delete(shape, axes).tolist()) != batch:
+        shape = known[0].shape if bands is None else bands[0].shape
+        if len(shape) != known[0].ndim or _without(shape, axes) != batch:
             raise ValueError(f"coeffs[{i}] of shape {shape} does not belong together with the other coefficients")
     given = [None if bands is None else tuple(bands[0].shape[axis] for axis in axes) for bands in levels]
     analysis = replace(analysis, level=len(levels) - 1)
@@ -560,6 +560,10 @@ def _bands(bands: Any, place: int, ndim: int) -> tuple[Array, ...] | None:
     if len({array.shape for array in arrays}) > 1:
         raise ValueError(f"coeffs[{place}]: bands of one level have different shapes")
     return tuple(np.zeros_like(arrays[0]) if band is None else np.asarray(band) for band in bands) if arrays else None
+
+
+def _without(shape: tuple[int, ...], axes: Axes) -> tuple[int, ...]:
+    return tuple(n for axis, n in enumerate(shape) if axis not in axes)
 
 
 def _dwt_sizes(given: Sequence[tuple[int, ...] | None], analysis: Analysis) -> tuple[Sizes, tuple[int, ...]]:
