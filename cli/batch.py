@@ -96,5 +96,3 @@ def table(outcomes: list[Facts], failed: int, count: int, seconds: float) -> str
     ends = f"{done} done{f' ({unchanged} unchanged)' if unchanged else ''}, {failed} failed"
     ends += f", {left} not begun" if left else ""
     return "\n".join([*lines, f"{count} files: {ends}, {seconds:.2g} s, {done / seconds:.3g} files/s"])
-
-

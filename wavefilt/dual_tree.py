@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from wavefilt.arrays import Array
-from wavefilt.decomposition import Axes, as_axes, as_floating, transformed_shape
+from wavefilt.decomposition import as_axes, as_floating, transformed_shape
 from wavefilt.transforms.dual_tree import decomposed, recomposed
 from wavefilt.wavelets.dual_tree import DualTree, deepest
 
@@ -91,12 +91,11 @@ def dtcwt(
     level = deepest(samples) if level is None else operator.index(level)
     if level < 0:
         raise ValueError(f"level={level} must be at least 0")
-    moved = np.moveaxis(array, transformed, range(-len(transformed), 0))
-    low, levels = decomposed(moved, tree, level, len(transformed))
-    details = [bands[0] if axes is None else np.stack(bands, -1) for bands in levels]
-    low = np.moveaxis(low, range(-len(transformed), 0), transformed)
-    highpasses = tuple(np.moveaxis(detail, _places(transformed), transformed) for detail in details)
-    return DualTreeCoefficients(low, highpasses, transformed, samples, tree)
+    last = range(-len(transformed), 0)
+    low, levels = decomposed(np.moveaxis(array, transformed, last), tree, level, len(transformed))
+    levels = [[np.moveaxis(band, last, transformed) for band in bands] for bands in levels]
+    highpasses = tuple(bands[0] if axes is None else np.stack(bands, -1) for bands in levels)
+    return DualTreeCoefficients(np.moveaxis(low, last, transformed), highpasses, transformed, samples, tree)
 
 
 def idtcwt(pyramid: DualTreeCoefficients) -> Array:
@@ -104,23 +103,16 @@ def idtcwt(pyramid: DualTreeCoefficients) -> Array:
 
     Raises ValueError for coefficients whose shapes do not belong together.
     """
-    axes, tree = pyramid.axes, pyramid.tree
-    two = len(axes) == 2
-    low = np.moveaxis(pyramid.lowpass, axes, range(-len(axes), 0))
-    details = [np.moveaxis(detail, axes, _places(axes)) for detail in pyramid.highpasses]
+    axes, last = pyramid.axes, range(-len(pyramid.axes), 0)
+    low = np.moveaxis(pyramid.lowpass, axes, last)
+    levels = [[c] if len(axes) == 1 else list(np.moveaxis(c, -1, 0)) for c in pyramid.highpasses]
+    levels = [[np.moveaxis(band, axes, last) for band in bands] for bands in levels]
     shapes, size = [], pyramid.samples
-    for _ in details:
+    for _ in levels:
         size = tuple(-(-n // 2) for n in size)
-        shapes.append((*low.shape[: -len(axes)], *size, *((6,) if two else ())))
-    size = tuple(2 * n for n in size) if details else size
-    if [low.shape[-len(axes) :], *(detail.shape for detail in details)] != [size, *shapes]:
+        shapes += [(*low.shape[: -len(axes)], *size)] * (1 if len(axes) == 1 else 6)
+    size = tuple(2 * n for n in size) if levels else size
+    if [low.shape[-len(axes) :], *(band.shape for bands in levels for band in bands)] != [size, *shapes]:
         given = ", ".join(str(c.shape) for c in (pyramid.lowpass, *pyramid.highpasses))
         raise ValueError(f"coefficients of shapes {given} are not those of {pyramid.samples} samples")
-    levels = [list(np.moveaxis(detail, -1, 0)) if two else [detail] for detail in details]
-    x = recomposed(low, levels, tree, pyramid.samples)
-    return np.moveaxis(x, range(-len(axes), 0), axes)
-
-
-def _places(axes: Axes) -> Axes:
-    """Return where dual-tree coefficients have the transformed axes: last, but before the axis of directions."""
-    return (-1,) if len(axes) == 1 else (-3, -2)
+    return np.moveaxis(recomposed(low, levels, pyramid.tree, pyramid.samples), last, axes)

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, NoReturn
@@ -60,19 +59,3 @@ def caught(*, deferred: bool = False) -> Iterator[list[int]]:
             signal.signal(signum, handler)
         if deferred and arrived:
             signal.raise_signal(arrived[0])
-
-
-@contextmanager
-def blocked(signals: Iterable[int] = STOPPING) -> Iterator[None]:
-    """Context manager: processes that are started here never get these signals; this one gets them afterwards."""
-    if sys.platform == "win32":
-        yield
-        return
-    from multiprocessing import resource_tracker
-
-    resource_tracker.ensure_running()  # it would unblock some signals if it started inside
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -18,6 +18,7 @@ from wavefilt.backends.interface import WHOLE_BYTES_FACTOR, Backend
 from wavefilt.chunks import cut
 from wavefilt.options import Options
 from wavefilt.statistics import mergeable
+from wavefilt.statistics.reference import LEAF
 
 UNITS = {"": 1, "b": 1, "bytes": 1}
 UNITS |= {f"{letter}{word}": base**power for power, letter in enumerate("kmgt", 1)
@@ -157,7 +158,7 @@ def _kept(options: Options, backend: Backend, shape: tuple[int, int], dtype: DTy
     (rows, samples), item, analysis = shape, dtype.itemsize, options.analysis(level)
     together = rows if options.scope == "record" else 1
     lengths = np.array(options.transform.sizes(analysis, (samples,)), np.int64) * together
-    return int(1.6 * item * lengths[lengths <= backend.summation.whole].sum()) + 3 * mergeable.LEAF * item * level
+    return int(1.6 * item * lengths[lengths <= backend.summation.whole].sum()) + 3 * LEAF * item * level
 
 
 def _check_limit(limit: int, least: int) -> None:

@@ -17,7 +17,7 @@ from wavefilt.arrays import Array, Floats, constant, known
 from wavefilt.engine import spread
 from wavefilt.options import SECOND, Options
 from wavefilt.transforms.base import noise_gains
-from wavefilt.wavelets.filters import max_level, with_levels
+from wavefilt.wavelets.filters import max_level, shorter
 
 if TYPE_CHECKING:
     from wavefilt.engine import Estimate, Outcome
@@ -229,12 +229,12 @@ def unchanged(method: Options, samples: int) -> str:
     """Return the note for samples too few for one level, with wavelets that would have one."""
     if method.level == 0:
         return "unchanged: no levels were asked for"
-    name, others = method.filters.name, with_levels(samples, method.filters)
+    name, other = method.filters.name, shorter(samples, method.filters, 1)
     if method.ndim == 2:
         few = f"too few traces or samples for one level of {name} along both axes"
     else:
         few = "no trace is long enough for one level"
-    return f"unchanged: {few}{others and f' ({samples}): '}{others}"
+    return f"unchanged: {few}" + (f" ({samples}); {other} has one" if other else "")
 
 
 def resolved(method: Options, level: int) -> Facts:

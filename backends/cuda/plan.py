@@ -292,7 +292,7 @@ class Plan(ABC):
         """Return how `inverse` applies a shrinkage; ``grids`` is called if the bands are shrunk together."""
         if shrinkage is None:
             return KEPT
-        if shrinkage.across_bands:
+        if shrinkage.together is not None:
             thresholds = thresholding.sent(shrinkage, self.dtype, len(shrinkage.thresholds), self.shape.rows, stream)
             return self.shrunk_together(grids, thresholds, stream)
         if isinstance(shrinkage.function, str) and shrinkage.function in KNOWN:

@@ -101,7 +101,7 @@ class Peak:
 
 
 def count_inside(interval: Interval, rows: Array, table: Counts) -> None:
-    """Count as `Interval.tabulate` does with |d|, but compiled: several times as fast."""
+    """Count as `wavefilt.statistics.mergeable.tabulate` does, but compiled: several times as fast."""
     if rows.dtype.kind == "c":
         rows = np.abs(rows)
     mask, kernel = _sign_off(rows.dtype), entries.TABULATE_FEW if table.itemsize == 4 else entries.TABULATE
@@ -387,17 +387,11 @@ class ChunkSums(Summation):
 
     energies = staticmethod(_energies)
     tabulate = staticmethod(count_inside)
-    whole = SHORT
+    block, whole = CHUNK, SHORT
 
     def measure_whole(self, details: Array) -> tuple[float, float]:
         statistics = NumbaStatistics([[details[None]]], "record")
         return float(statistics.median_abs([1])[0, 0]), float(statistics.mean_square()[0, 0])
-
-    def ends(self, size: int) -> Counts:
-        return np.append(np.arange(0, size, CHUNK), size)
-
-    def total(self, sums: Floats, size: int) -> float:
-        return float(sums.sum())
 
     def measure(
         self, details: Array, ends: Counts, interval: Interval | None, table: Array | None

@@ -22,10 +22,12 @@ import numpy as np
 
 from wavefilt.arrays import Array, Counts, DType, Floats
 from wavefilt.statistics.reference import (
+    LEAF,
     ReferenceStatistics,
     Risk,
     around,
     between,
+    energy,
     exceeding,
     histogram,
     least_risk,
@@ -54,8 +56,6 @@ AROUND = 0.005
 """The median is searched between the quantiles of a sample that differ from 1/2 by this share, or by more."""
 DEVIATIONS = 3.2
 """The same in standard deviations of the rank of the sample's median."""
-LEAF = 1 << 16
-"""Largest block of NumPy's `Summation`."""
 
 
 @dataclass(frozen=True, order=True)
@@ -86,17 +86,6 @@ class Interval:
     def bins(self) -> int:
         return (self.high - self.low >> self.shift) + 1
 
-    def table(self, count: int) -> Array:
-        """Return a table of zeros for up to ``count`` magnitudes."""
-        return np.zeros(self.bins, np.uint32 if count >> 32 == 0 else np.int64)
-
-    def tabulate(self, magnitudes: Array, table: Array) -> None:
-        """Count the magnitudes inside the interval in its table."""
-        bits = magnitudes.view(f"u{magnitudes.itemsize}")
-        place = bits - bits.dtype.type(self.low)  # wraps around below the interval
-        inside = (place[place <= self.high - self.low] >> self.shift).astype(np.intp)
-        np.add.at(table, inside, table.dtype.type(1))  # bincount would make another table; a plain 1 is converted
-
     def narrowed(self, rank: int, below: int, upto: Counts, itemsize: int, bins: int) -> tuple[Interval, int]:
         """Return the interval where the magnitude of this rank lies, and the number of magnitudes below it.
 
@@ -126,7 +115,11 @@ def around_median(sample: Array, bins: int) -> Interval:
 
 def tabulate(interval: Interval, details: Array, table: Array) -> None:
     """Count the |d| inside the interval in its table."""
-    interval.tabulate(np.abs(details), table)
+    magnitudes = np.abs(details)
+    bits = magnitudes.view(f"u{magnitudes.itemsize}")
+    place = bits - bits.dtype.type(interval.low)  # wraps around below the interval
+    inside = (place[place <= interval.high - interval.low] >> interval.shift).astype(np.intp)
+    np.add.at(table, inside, table.dtype.type(1))  # bincount would make another table; a plain 1 is converted
 
 
 @dataclass(frozen=True)
@@ -212,7 +205,8 @@ class State:
 
     def tables(self) -> list[Array]:
         """Return a table of zeros for each of `places`."""
-        return [interval.table(int(self.counts[level - 1])) for level, _, interval in self.places]
+        dtypes = [np.int64 if count >> 32 else np.uint32 for count in self.counts.tolist()]
+        return [np.zeros(interval.bins, dtypes[level - 1]) for level, _, interval in self.places]
 
     def after(self, counted: Counted) -> State:
         """Return the state after a pass with these counts of all parts."""
@@ -275,19 +269,17 @@ class HostTally:
             for own, parts in zip(sums, details, strict=True):
                 for _, rows in parts:
                     with np.errstate(over="ignore"):
-                        squares = np.square(np.abs(rows), dtype=np.float64)
-                    own += squares.sum() if pooled else squares.sum(axis=1)
+                        own += energy(rows.reshape(1, -1) if pooled else rows)
 
     def result(self) -> Counted:
         return Counted(self._tables, self._sums)
 
 
 class Summation:
-    """The way a backend adds up the squares of a row in host memory: a long row block by block. This one is NumPy's.
+    """The way a backend adds up the squares of a row in host memory: a long row block by block. This one is NumPy's."""
 
-    NumPy halves a row of more than 128 values at a multiple of 8, and its halves too.
-    """
-
+    block = LEAF
+    """Details of a block."""
     whole = BINS
     """Largest number of details of a row that is measured at once."""
     tabulate: Callable[[Interval, Array, Array], None] = staticmethod(tabulate)
@@ -296,26 +288,6 @@ class Summation:
         """Return the median of |d| and the mean of |d|² of a row (details,)."""
         statistics = ReferenceStatistics([details[None]])
         return float(statistics.median_abs([1])[0, 0]), float(statistics.mean_square()[0, 0])
-
-    def ends(self, size: int) -> Counts:
-        """Return the first detail of each block of a row of this size, and the row's end."""
-        if size <= LEAF:
-            return np.array([0, size], np.int64)
-        half = size // 2 - size // 2 % 8
-        return np.append(self.ends(half), self.ends(size - half)[1:] + half)
-
-    def total(self, sums: Floats, size: int) -> float:
-        """Return the sum of a row, given the sums of its blocks."""
-        blocks = iter(sums.tolist())
-
-        def add(size: int) -> float:
-            if size <= LEAF:
-                return float(next(blocks))
-            half = size // 2 - size // 2 % 8
-            left = add(half)
-            return left + add(size - half)
-
-        return add(size)
 
     def measure(
         self, details: Array, ends: Counts, interval: Interval | None, table: Array | None
@@ -328,10 +300,10 @@ class Summation:
         for i in range(len(sums)):
             magnitudes = np.abs(details[ends[i] : ends[i + 1]])
             with np.errstate(over="ignore"):
-                sums[i] = np.sum(np.square(magnitudes, dtype=np.float64))
+                sums[i] = energy(magnitudes)
             if interval is not None and table is not None:
                 below += int(np.count_nonzero(magnitudes.view(f"u{magnitudes.itemsize}") < interval.low))
-                interval.tabulate(magnitudes, table)
+                tabulate(interval, magnitudes, table)
         return sums, below
 
     def energies(self, x: Array, y: Array, scale: float) -> tuple[float, float]:
@@ -385,8 +357,8 @@ class RowTally:
         self._places, self._tables = state.places, state.tables()
         self._below = [0] * len(self._places)
         self._whole: dict[int, tuple[float, float]] = {}
-        counts = state.counts.tolist()
-        self._ends = [np.array([0, n]) if n <= summation.whole else summation.ends(n) for n in counts]
+        blocks = [n if n <= summation.whole else summation.block for n in state.counts.tolist()]
+        self._ends = [np.append(np.arange(0, n, block), n) for n, block in zip(state.counts, blocks, strict=True)]
         self._rows, self._sums = [JoinedBlocks(e) for e in self._ends], [np.empty(len(e) - 1) for e in self._ends]
 
     def add(self, details: Details) -> None:
@@ -418,7 +390,7 @@ class RowTally:
         for total in totals:  # one element or none
             for level, sums in enumerate(self._sums, 1):
                 if level not in self._whole:
-                    total[level - 1] = self._summation.total(sums, int(self._state.counts[level - 1]))
+                    total[level - 1] = sums.sum()
         return Counted(self._tables, totals, self._below, self._whole)
 
 

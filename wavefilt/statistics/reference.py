@@ -20,6 +20,8 @@ LARGEST_INVERSE = 1e6
 """Upper limit of 1/|d| in units of 1/sigma, so that the inverses of zeros do not hide the others in a sum."""
 AT_ONCE = 1 << 16
 """Number of coefficients whose magnitudes are computed at once for counts."""
+LEAF = 1 << 16
+"""Number of squares that are added up at once: the sums of rows are those of rows read in parts, bit for bit."""
 
 
 class Statistics(Protocol):
@@ -98,8 +100,7 @@ class ReferenceStatistics:
 
     def mean_square(self) -> Floats:
         with np.errstate(over="ignore"):  # callers check that mean squares are finite
-            squares = [np.square(np.abs(d), dtype=np.float64) for d in self._details]
-            return np.array([np.add.reduce(own, axis=-1) / own.shape[-1] for own in squares])  # np.mean takes longer
+            return np.array([energy(d) / d.shape[-1] for d in self._details])  # np.mean takes longer
 
     def exceeding(self, thresholds: Floats) -> Counts:
         return np.array([exceeding(d, t) for d, t in zip(self._details, thresholds, strict=True)])
@@ -110,6 +111,13 @@ class ReferenceStatistics:
     def minimise(self, risk: Risk, sigma: Floats, inverse: bool = False) -> Floats:
         levels = zip(self._details, sigma, strict=True)
         return np.array([least_risk(risk, np.sort(np.abs(d), axis=-1), scale, inverse) for d, scale in levels])
+
+
+def energy(rows: Array) -> Floats:
+    """Return Σ|d|² of each row (..., coefficients) in float64, the sum of the sums of `LEAF` coefficients each."""
+    squares = np.square(np.abs(rows), dtype=np.float64)
+    parts = [np.add.reduce(squares[..., a : a + LEAF], axis=-1) for a in range(0, max(squares.shape[-1], 1), LEAF)]
+    return np.asarray(parts[0] if len(parts) == 1 else np.add.reduce(np.stack(parts, axis=-1), axis=-1))
 
 
 def quantile(magnitudes: Array, share: float = 0.5) -> Floats:

@@ -66,15 +66,9 @@ class Shrinkage:
     pooled: bool = False
 
     @property
-    def across_bands(self) -> bool:
-        """Whether bands are shrunk together, by `Transform.shrunk_together`, instead of one by one."""
-        return isinstance(self.function, Together)
-
-    @property
-    def together(self) -> Together:
-        """The threshold function of bands that are shrunk together."""
-        assert isinstance(self.function, Together)
-        return self.function
+    def together(self) -> Together | None:
+        """The threshold function, if it shrinks bands together, by `Transform.shrunk_together`, not one by one."""
+        return self.function if isinstance(self.function, Together) else None
 
     def of_level(self, place: int, details: Array) -> Array:
         """Shrink the details (traces, coefficients) of a level; the finest level has place 0."""

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from itertools import count
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -160,7 +161,7 @@ class Transform(ABC):
 
     def levels(self, bands: int) -> int:
         """Return the number of levels that have this number of bands."""
-        return _levels(self, bands)
+        return next(level for level in count() if len(self.bands(level)) >= bands)
 
     @abstractmethod
     def sizes(self, analysis: Analysis, shape: Shape) -> list[int]:
@@ -179,7 +180,7 @@ class Transform(ABC):
 
     def reconstructed(self, pyramid: Pyramid, shrinkage: Shrinkage | None) -> Array:
         """Return the samples ``(batch, *shape)``, with the coefficients shrunk on the way."""
-        if shrinkage is not None and shrinkage.across_bands:
+        if shrinkage is not None and shrinkage.together is not None:
             pyramid, shrinkage = pyramid.shrunk(shrinkage), None
         details = pyramid.shrunk_details(shrinkage)
         return self.synthesise(pyramid.coefficients[0], details, pyramid.analysis, pyramid.shape)
@@ -208,12 +209,12 @@ class Transform(ABC):
         Further levels have the noise of the last one, scaled for white noise; with a rule for coloured noise they are
         NaN, which stands for the estimate from all of their own coefficients.
         """
-        bands, count = options.bands(level), len(self.band_names)
-        last = np.array([band.noise_exponent for band in bands[len(noise) - count : len(noise)]])
+        bands, step = options.bands(level), len(self.band_names)
+        last = np.array([band.noise_exponent for band in bands[len(noise) - step : len(noise)]])
         found = [noise]
-        for first in range(len(noise), len(bands), count):
-            gains = np.exp2([band.noise_exponent for band in bands[first : first + count]] - last)
-            found.append(noise[-count:] * (np.nan if options.rule.local else gains[:, None]))
+        for first in range(len(noise), len(bands), step):
+            gains = np.exp2([band.noise_exponent for band in bands[first : first + step]] - last)
+            found.append(noise[-step:] * (np.nan if options.rule.local else gains[:, None]))
         return np.concatenate(found)
 
     def shrunk_together(self, pyramid: Pyramid, shrinkage: Shrinkage) -> list[Array]:
@@ -222,9 +223,10 @@ class Transform(ABC):
         Thresholds (bands, batch) are in the order of `bands`; if the approximation is shrunk, its threshold is last.
         """
         function, thresholds, bands = shrinkage.together, shrinkage.thresholds, pyramid.coefficients[::-1]
-        count, grids = len(thresholds), self.grids(pyramid.analysis, pyramid.shape)
-        shrunk = function.shrink(bands[:count], thresholds, grids[:count], self.parts, len(self.band_names))
-        return [*shrunk, *bands[count:]][::-1]
+        assert function is not None
+        number, grids = len(thresholds), self.grids(pyramid.analysis, pyramid.shape)
+        shrunk = function.shrink(bands[:number], thresholds, grids[:number], self.parts, len(self.band_names))
+        return [*shrunk, *bands[number:]][::-1]
 
     # ---- places in time
 
@@ -270,14 +272,6 @@ def _bands(transform: Transform, level: int, filters: Any, approximation: bool) 
         for letter in transform.band_names
     )
     return (*details, transform.band("A", level, filters)) if approximation else tuple(details)
-
-
-@lru_cache(maxsize=256)
-def _levels(transform: Transform, bands: int) -> int:
-    level = 0
-    while len(transform.bands(level)) < bands:
-        level += 1
-    return level
 
 
 @dataclass(frozen=True)
@@ -348,7 +342,7 @@ class Pyramid:
 
     def shrunk(self, shrinkage: Shrinkage) -> Pyramid:
         """Return the coefficients with the details shrunk on the host, and by some rules the approximation too."""
-        if shrinkage.across_bands:
+        if shrinkage.together is not None:
             bands = self.analysis.transform.shrunk_together(self, shrinkage)
         else:
             bands = [self.coefficients[0], *self.shrunk_details(shrinkage)]

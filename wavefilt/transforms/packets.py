@@ -1,6 +1,6 @@
 """Wavelet packets of traces, and denoising in a basis of them that suits each trace.
 
-Both outputs of a level are split again, as in `wavefilt.packets`. The low-pass output of all levels is always split,
+Both outputs of a level are split again, as in `pywt.WaveletPacket`. The low-pass output of all levels is always split,
 and kept as the approximation, as in the DWT. Below each of the high-pass outputs a basis is chosen; that of the DWT is
 one possible choice. Costs add up, so the best basis is found from the deepest nodes upwards: a node is split if its
 children cost less (Coifman and Wickerhauser 1992).
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wavefilt.arrays import Array, Floats
-from wavefilt.vocabulary import BASES, check
+from wavefilt.vocabulary import BASES
 from wavefilt.wavelets.filters import detail_lengths
 
 from .base import Analysis, Band, Pyramid, Refusal, Shape, Transform
@@ -40,9 +40,7 @@ class PacketTransform(Transform):
     name = word = "wp"
     workspace = 2.0
 
-    def __init__(self, basis: str = "risk") -> None:
-        """Raises OptionError for an unknown basis."""
-        check("basis", basis, BASES)
+    def __init__(self, basis: str) -> None:
         self.basis = basis
 
     def refusals(self, options: Options) -> Iterable[Refusal]:
@@ -80,7 +78,9 @@ class PacketTransform(Transform):
         if not levels:
             return np.asarray(approximation)
         band = sum(len(nodes) - 1 for nodes in levels)
-        total = np.empty(0) if shrinkage is None else _energy(levels[-1], shrinkage)
+        total = np.square(np.abs(levels[-1]), dtype=np.float64).sum(axis=(0, 2))  # the energy of each trace
+        if shrinkage is not None and shrinkage.pooled:
+            total[:] = total.sum()
         for height, nodes in enumerate(levels):
             count, length = len(nodes), nodes.shape[2]
             band -= count - 1
@@ -132,12 +132,6 @@ class PacketTransform(Transform):
 
 PACKETS = {basis: PacketTransform(basis) for basis in BASES}
 """The transform for each value of the option ``basis``."""
-
-
-def _energy(nodes: Array, shrinkage: Shrinkage) -> Floats:
-    """Return Σ |x|² of each trace, or of the record."""
-    energy = np.square(np.abs(nodes), dtype=np.float64).sum(axis=(0, 2))
-    return np.broadcast_to(energy.sum(), energy.shape) if shrinkage.pooled else energy
 
 
 def one_level(analysis: Analysis) -> Analysis:

@@ -145,8 +145,8 @@ class DecimatedTransform(Transform):
             modes.append(mode if mode in ROUND else "symmetric")
         own = replace(analysis, wavelets=tuple(wavelets), modes=tuple(modes))
         shares = self.counted(self.analyse(live[None].astype(np.float32), own), own, live.shape)[:-1]
-        levels = (i // len(self.band_names) + 1 for i in range(len(shares)))
-        return tuple(share * 2.0 ** -self.noise_exponent(j) for j, share in zip(levels, shares, strict=True))
+        bands = self.bands(analysis.level)
+        return tuple(share * 2.0**-band.noise_exponent for band, share in zip(bands, shares, strict=True))
 
     def halo(self, filters: pywt.Wavelet, level: int, neighbours: int = 0) -> int | None:
         """Return the reach of all levels of analysis and synthesis, (taps - 1)(2^level - 1) samples, rounded up.

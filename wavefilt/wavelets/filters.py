@@ -108,35 +108,17 @@ def max_level(samples: int, wavelet: pywt.Wavelet) -> int:
     return int(pywt.dwt_max_level(samples, wavelet.dec_len)) if samples > 0 else 0
 
 
-def with_levels(samples: int, wavelet: object, above: int = 0) -> str:
-    """List wavelets of the same family that have more levels than ``above`` for this number of samples.
+def shorter(samples: int, wavelet: object, level: int = 2) -> str | None:
+    """Return the longest wavelet of the same family, or haar, that has this number of levels, or one; None if none has.
 
-    In words, the longest wavelet for each number of levels: "db6 has 1 level, db3 2, db2 3, haar 4"; haar belongs to
-    every family. Empty if there is none, and for filters of other transforms.
+    None also for filters of other transforms.
     """
     if not isinstance(wavelet, pywt.Wavelet):
-        return ""
-    longest: dict[int, str] = {}
-    for own in _family(wavelet):
-        longest.setdefault(max_level(samples, own), own.name)
-    deeper = [(level, name) for level, name in longest.items() if level > above]
-    if not deeper:
-        return ""
-    (level, name), *rest = sorted(deeper)
-    return ", ".join([f"{name} has {level} level{'s' * (level > 1)}", *(f"{name} {level}" for level, name in rest)])
-
-
-def shorter(samples: int, wavelet: object, level: int = 2) -> str | None:
-    """Return the longest wavelet of the same family that has this number of levels, or one; None if there is none."""
-    family = _family(wavelet) if isinstance(wavelet, pywt.Wavelet) else []
+        return None
+    family = [own for own in map(as_wavelet, names()) if own.short_family_name == wavelet.short_family_name]
+    family = sorted((as_wavelet("haar"), *family), key=lambda own: -own.dec_len)
     levels = {own.name: max_level(samples, own) for own in family}
     return next((name for least in (level, 1) for name, own in levels.items() if own >= least), None)
-
-
-def _family(wavelet: pywt.Wavelet) -> list[pywt.Wavelet]:
-    """Return the wavelets of a family and haar, the longest first."""
-    family = [own for own in map(as_wavelet, names()) if own.short_family_name == wavelet.short_family_name]
-    return sorted((as_wavelet("haar"), *family), key=lambda own: -own.dec_len)
 
 
 def detail_length(samples: int, taps: int, mode: str) -> int:
