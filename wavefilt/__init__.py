@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from wavefilt.errors import BackendUnavailable, FormatError
     from wavefilt.files import denoise_file
     from wavefilt.online import OnlineDenoiser
+    from wavefilt.packets import iwavelet_packets, wavelet_packets
     from wavefilt.plotting import view
     from wavefilt.recording import Recording, read
     from wavefilt.sigma import estimate_sigma
@@ -75,6 +76,7 @@ __all__ = [
     "imodwt",
     "imodwt2",
     "iswt",
+    "iwavelet_packets",
     "modwt",
     "modwt2",
     "plotting",
@@ -90,6 +92,7 @@ __all__ = [
     "view",
     "wavedec",
     "wavedec2",
+    "wavelet_packets",
     "waverec",
     "waverec2",
 ]
@@ -106,6 +109,7 @@ _HOMES = {
     "errors": ("BackendUnavailable", "FormatError"),
     "sigma": ("estimate_sigma",),
     "online": ("OnlineDenoiser",),
+    "packets": ("iwavelet_packets", "wavelet_packets"),
     "recording": ("Recording", "read"),
     "files": ("denoise_file",),
     "threads": ("get_num_threads", "set_num_threads"),

@@ -81,7 +81,7 @@ def wavedec(
     BackendUnavailable
         If the requested backend cannot run here.
     """
-    return _decomposed(data, _analysis("dwt", 1, wavelet, mode), level, (axis,), backend)
+    return _decomposed(data, analysis_of("dwt", 1, wavelet, mode), level, (axis,), backend)
 
 
 def wavedec2(
@@ -110,7 +110,7 @@ def wavedec2(
         ``[cA_n, (cH_n, cV_n, cD_n), ..., (cH_1, cV_1, cD_1)]``, of the shape of ``data`` except along the two axes.
         cH is high-pass along ``axes[0]``, cV along ``axes[1]``, cD along both.
     """
-    return _by_level(_decomposed(data, _analysis("dwt", 2, wavelet, mode), level, axes, backend))
+    return _by_level(_decomposed(data, analysis_of("dwt", 2, wavelet, mode), level, axes, backend))
 
 
 def waverec(
@@ -139,7 +139,7 @@ def waverec(
     ValueError
         For an empty list, coefficients with inconsistent shapes, and as `wavedec`.
     """
-    return _recomposed(coeffs, _analysis("dwt", 1, wavelet, mode), (axis,), backend)
+    return _recomposed(coeffs, analysis_of("dwt", 1, wavelet, mode), (axis,), backend)
 
 
 def waverec2(
@@ -159,7 +159,7 @@ def waverec2(
     wavelet, mode, axes, backend
         As in `wavedec2`. Errors are as for `waverec`.
     """
-    return _recomposed(coeffs, _analysis("dwt", 2, wavelet, mode), axes, backend)
+    return _recomposed(coeffs, analysis_of("dwt", 2, wavelet, mode), axes, backend)
 
 
 def dwt(
@@ -239,7 +239,7 @@ def modwt(
         For an unknown wavelet, mode or backend, a level out of range, no samples, an axis out of range, or a
         reflection of a single sample.
     """
-    return _decomposed(data, _analysis("modwt", 1, wavelet, mode), level, (axis,), backend)
+    return _decomposed(data, analysis_of("modwt", 1, wavelet, mode), level, (axis,), backend)
 
 
 def modwt2(
@@ -273,7 +273,7 @@ def modwt2(
         of squares is preserved. In the other modes level j has (2^j - 1)(taps - 1) more along either axis, the boundary
         coefficients that `imodwt2` needs: sample t is at t + (2^j - 1) taps/2.
     """
-    return _by_level(_decomposed(data, _analysis("modwt", 2, wavelet, mode), level, axes, backend))
+    return _by_level(_decomposed(data, analysis_of("modwt", 2, wavelet, mode), level, axes, backend))
 
 
 def imodwt(
@@ -298,7 +298,7 @@ def imodwt(
     ValueError
         For an empty list, coefficients with inconsistent shapes, and as `modwt`.
     """
-    return _recomposed(coeffs, _analysis("modwt", 1, as_reconstructing(wavelet), mode), (axis,), backend)
+    return _recomposed(coeffs, analysis_of("modwt", 1, as_reconstructing(wavelet), mode), (axis,), backend)
 
 
 def imodwt2(
@@ -318,7 +318,7 @@ def imodwt2(
     wavelet, mode, axes, backend
         As in `modwt2`. Errors are as for `imodwt`.
     """
-    return _recomposed(coeffs, _analysis("modwt", 2, wavelet, mode), axes, backend)
+    return _recomposed(coeffs, analysis_of("modwt", 2, wavelet, mode), axes, backend)
 
 
 def swt(
@@ -367,7 +367,7 @@ def swt(
             f"level={level} from start_level={start_level} of {samples} samples: level must be at least 1, and "
             f"2^(start_level + level) divide the length, which 2^{most} does; modwt takes any length"
         )
-    analysis = _analysis("modwt", 1, _swt_filters(as_wavelet(wavelet), norm), "periodic")
+    analysis = analysis_of("modwt", 1, _swt_filters(as_wavelet(wavelet), norm), "periodic")
     analysis = replace(analysis, level=level, start_level=start_level)
     if trim_approx:
         return _transformed(array, axes, analysis, backend)
@@ -396,7 +396,7 @@ def iswt(
     if level > _halvings(samples):
         raise ValueError(f"{samples} samples cannot have {level} levels: 2^{level} does not divide them")
     filters = _swt_filters(as_wavelet(wavelet), norm)
-    return _recomposed(coeffs, _analysis("modwt", 1, filters, "periodic"), (axis,), backend)
+    return _recomposed(coeffs, analysis_of("modwt", 1, filters, "periodic"), (axis,), backend)
 
 
 def _halvings(samples: int) -> int:
@@ -421,7 +421,7 @@ def _undivided(filters: pywt.Wavelet) -> pywt.Wavelet:
     return pywt.Wavelet(filters.name, filter_bank=analysis + synthesis)
 
 
-def _mode_name(mode: Mode | int) -> Mode:
+def mode_name(mode: Mode | int) -> Mode:
     """Return the name of a mode given by its name, PyWavelets' number (`pywt.Modes`) or PyWavelets' old name.
 
     Raises ValueError for an unknown mode, TypeError for anything but a name or a number.
@@ -438,9 +438,9 @@ def _mode_name(mode: Mode | int) -> Mode:
     return cast(Mode, mode)
 
 
-def _analysis(word: str, ndim: int, wavelet: Wavelets, mode: Modes) -> Analysis:
+def analysis_of(word: str, ndim: int, wavelet: Wavelets, mode: Modes) -> Analysis:
     """Return a transform of no levels of one axis or two, for a wavelet and a mode or, for two axes, pairs of them."""
-    filters, modes = _of_each_axis(wavelet, ndim, as_wavelet), _of_each_axis(mode, ndim, _mode_name)
+    filters, modes = _of_each_axis(wavelet, ndim, as_wavelet), _of_each_axis(mode, ndim, mode_name)
     return Analysis(find(word, ndim), filters, modes, 0)
 
 
@@ -449,6 +449,12 @@ def _of_each_axis(option: Any, ndim: int, convert: Callable[[Any], Any]) -> tupl
     if len(values) != ndim:
         raise ValueError(f"{len(values)} wavelets or modes for two axes: give one, or a pair")
     return tuple(map(convert, values))
+
+
+def check_reflection(lengths: Sequence[int], mode: str) -> None:
+    """Raise ValueError if a level would reflect a single sample; ``lengths`` are the lengths of each level."""
+    if 1 in lengths[:-1] and mode in ("reflect", "antireflect"):
+        raise ValueError(f"mode={mode!r} cannot extend a single sample, the input of level {lengths.index(1) + 1}")
 
 
 def as_floating(data: ArrayLike) -> Array:
@@ -484,10 +490,10 @@ def transformed_shape(array: Array, axes: Axes) -> tuple[int, ...]:
     return shape
 
 
-def _decomposed(
-    data: ArrayLike, analysis: Analysis, level: int | None, axes: Iterable[int], backend: str
-) -> list[Array]:
-    """Return the approximation and the bands of each level, the coarsest first."""
+def prepared(
+    data: ArrayLike, analysis: Analysis, level: int | None, axes: Iterable[int]
+) -> tuple[Array, Axes, Analysis]:
+    """Return the array to transform, its axes counted from the front, and the transform with its number of levels."""
     array = as_floating(data)
     axes = as_axes(array, axes, len(analysis.modes))
     shape = transformed_shape(array, axes)
@@ -498,16 +504,25 @@ def _decomposed(
     if analysis.transform.word == "modwt" and level > (most := min(shape).bit_length() - 1):
         raise ValueError(f"level={level} must be at most log2 of {min(shape)} samples, {most}")
     for n, filters, mode in along:
-        lengths = [n, *detail_lengths(n, filters.dec_len, mode, level)][:level]
-        for length in [n] if analysis.transform.word == "modwt" else lengths:
-            check_single(length, mode)
-    return _transformed(array, axes, replace(analysis, level=level), backend)
+        if analysis.transform.word == "modwt":
+            check_single(n, mode)
+        else:
+            check_reflection([n, *detail_lengths(n, filters.dec_len, mode, level)], mode)
+    return array, axes, replace(analysis, level=level)
+
+
+def _decomposed(
+    data: ArrayLike, analysis: Analysis, level: int | None, axes: Iterable[int], backend: str
+) -> list[Array]:
+    """Return the approximation and the bands of each level, the coarsest first."""
+    array, axes, analysis = prepared(data, analysis, level, axes)
+    return _transformed(array, axes, analysis, backend)
 
 
 def _transformed(array: Array, axes: Axes, analysis: Analysis, backend: str | Backend) -> list[Array]:
-    blocks, batch = _to_blocks(array, axes)
+    blocks, batch = to_blocks(array, axes)
     chosen = backends.choose(backend, dtype_name(blocks.dtype), blocks.shape, analysis)
-    return [_from_blocks(c, batch, axes) for c in chosen.decompose(blocks, analysis).coefficients]
+    return [from_blocks(c, batch, axes) for c in chosen.decompose(blocks, analysis).coefficients]
 
 
 def _by_level(coefficients: list[Array]) -> list[Any]:
@@ -541,10 +556,10 @@ def _recomposed(coeffs: Sequence[Any], analysis: Analysis, axes: Iterable[int], 
         if bands is None:
             coefficients += [np.zeros((prod(batch), *size), dtype)] * (1 if i == 0 else 2**ndim - 1)
         for band in bands or ():
-            block = _to_blocks(np.asarray(band, dtype), axes)[0]
+            block = to_blocks(np.asarray(band, dtype), axes)[0]
             coefficients.append(np.ascontiguousarray(block[(slice(None), *map(slice, size))]))
     chosen = backends.choose(backend, dtype_name(dtype), (prod(batch), *shape), analysis)
-    return _from_blocks(chosen.reconstruct(Pyramid(tuple(coefficients), analysis, shape)), batch, axes)
+    return from_blocks(chosen.reconstruct(Pyramid(tuple(coefficients), analysis, shape)), batch, axes)
 
 
 def _bands(bands: Any, place: int, ndim: int) -> tuple[Array, ...] | None:
@@ -600,7 +615,7 @@ def _modwt_sizes(given: Sequence[tuple[int, ...] | None], analysis: Analysis) ->
     return sizes, shape
 
 
-def _to_blocks(array: Array, axes: Axes) -> tuple[Array, tuple[int, ...]]:
+def to_blocks(array: Array, axes: Axes) -> tuple[Array, tuple[int, ...]]:
     """Return C-contiguous blocks (batch, *transformed axes), and the shape of the batch."""
     count = len(axes)
     moved = np.moveaxis(array, axes, range(-count, 0))
@@ -608,6 +623,6 @@ def _to_blocks(array: Array, axes: Axes) -> tuple[Array, tuple[int, ...]]:
     return np.ascontiguousarray(moved.reshape(prod(batch), *moved.shape[-count:])), batch
 
 
-def _from_blocks(blocks: Array, batch: tuple[int, ...], axes: Axes) -> Array:
+def from_blocks(blocks: Array, batch: tuple[int, ...], axes: Axes) -> Array:
     count = len(axes)
     return np.moveaxis(blocks.reshape(*batch, *blocks.shape[-count:]), range(-count, 0), axes)

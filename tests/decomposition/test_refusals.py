@@ -79,6 +79,12 @@ REFUSALS = [
     ("dtcwt", (X, "near_sym_b", "qshift_b", -1), ValueError, "level"),
     ("dtcwt", (S[:, :0],), ValueError, "no samples"),
     ("dtcwt", (X + 1j,), ValueError, "complex"),
+    # packets
+    ("wavelet_packets", (X, "haar", "zero", -1), ValueError, "level"),
+    ("wavelet_packets", (X, "db99"), ValueError, "wavelet"),
+    ("wavelet_packets", (X, "haar", "zero", 1, 2), ValueError, "axis"),
+    ("wavelet_packets", (X[:0], "haar"), ValueError, "no samples"),
+    ("wavelet_packets", (X[:1], "haar", "reflect", 1), ValueError, "single sample"),
 ]
 
 
@@ -88,7 +94,7 @@ def test_wrong_arguments(name, arguments, error, word):
         getattr(wavefilt, name)(*arguments)
 
 
-@pytest.mark.parametrize("name", ["dwt", "wavedec", "modwt", "swt"])
+@pytest.mark.parametrize("name", ["dwt", "wavedec", "modwt", "swt", "wavelet_packets"])
 def test_a_backend_that_is_not_there(name):
     with pytest.raises(ValueError, match="backend"):
         getattr(wavefilt, name)(X, "db2", backend="gpu")
@@ -120,3 +126,54 @@ def test_coefficients_of_imodwt2_that_do_not_belong_together(change):
     c = wavefilt.modwt2(np.ones((16, 20)), "db2", 2, "symmetric")
     with pytest.raises(ValueError, match=r"coeffs|array"):
         wavefilt.imodwt2(change(c), "db2", "symmetric")
+
+
+EIGHT = wavefilt.wavelet_packets(np.arange(16.0), "haar", level=3)
+
+
+@pytest.mark.parametrize(
+    ("names", "word"),
+    [
+        ([], "at least one"),
+        (["a", "d", "da"], "'da'"),
+        (["", "a"], "'a'"),
+        (["a"], "'d'"),
+        (["a", "dda", "ddd"], "'da'"),
+        (["d", "aa"], "'ad'"),
+        (["a", "dh", "dd"], "'dh'"),
+    ],
+)
+def test_sets_of_nodes_that_are_no_basis(names, word):
+    nodes = {name: np.zeros(8 if len(name) < 2 else 4) for name in names}
+    with pytest.raises(ValueError, match=word):
+        wavefilt.iwavelet_packets(nodes, "haar")
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "word"),
+    [
+        ({"a": np.zeros(6)}, {}, "'da'"),
+        ({"da": np.zeros(3)}, {}, "'da'"),
+        ({"da": np.zeros((2, 4))}, {}, "'da'"),
+        ({}, {"samples": 18}, "'a'"),
+        ({}, {"samples": 0}, "samples"),
+        ({}, {"mode": "mirror"}, "mirror"),
+        ({}, {"wavelet": "db9", "mode": "symmetric"}, "taps|coefficients"),
+        ({}, {"axis": 1}, "axis"),
+    ],
+)
+def test_nodes_that_do_not_fit(change, options, word):
+    nodes = {name: EIGHT[name] for name in ("a", "da", "dd")} | change
+    with pytest.raises(ValueError, match=word):
+        wavefilt.iwavelet_packets(nodes, **{"wavelet": "haar", **options})
+
+
+def test_names_of_nodes_that_are_not_there():
+    for name in ("aaaa", "x"):
+        with pytest.raises(KeyError, match=name):
+            EIGHT[name]
+    with pytest.raises(ValueError, match="level"):
+        EIGHT.names(4)
+    with pytest.raises(ValueError, match="freq"):
+        EIGHT.names(2, "frequency")
+    assert "level 3" in repr(EIGHT)

@@ -6,7 +6,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-import pywt
 
 import wavefilt
 from tests.support.signals import gain_db
@@ -36,8 +35,7 @@ SAMPLES, LEVEL = 600, 3
 
 def by_trying_all(x, basis, scope):
     """Denoise traces in the cheapest of all bases, with all costs written out."""
-    tree = pywt.WaveletPacket(x, "db4", maxlevel=LEVEL)
-    packets = {node.path: node.data for j in range(1, LEVEL + 1) for node in tree.get_level(j)}
+    packets = wavefilt.wavelet_packets(x, "db4", level=LEVEL)
     details = [name for name in packets if "d" in name]
     samples = SAMPLES * (len(x) if scope == "record" else 1)
     groups = [slice(None)] if scope == "record" else [slice(i, i + 1) for i in range(len(x))]
@@ -61,10 +59,7 @@ def by_trying_all(x, basis, scope):
         total = np.mean if basis == "full" else np.sum
         for j in range(LEVEL):  # below each detail of the DWT
             best += min(subtrees("a" * j + "d", LEVEL), key=lambda basis: total([cost[n] for n in basis]))
-        shrunk = pywt.WaveletPacket(x[group], "db4", maxlevel=LEVEL)
-        for name in best:
-            shrunk[name].data = kept[name]
-        found[group] = shrunk.reconstruct(update=False)
+        found[group] = wavefilt.iwavelet_packets({n: kept[n] for n in best}, "db4", samples=SAMPLES)
     return found
 
 
