@@ -245,11 +245,11 @@ def _intended(before: Recording, request: Request) -> Facts:
 
     options, sigma = before.options(request.given, request.preset)
     before.check(options)
-    method = before.methods(options, sigma)[0][0]
-    shape = report.transformed(before, method)
-    level = method.level_for(*shape)
-    notes = [*before.notes, *([] if level else [report.unchanged(method, min(shape))])]
-    return {**report.contents(before), **report.resolved(method, level), "notes": notes, "dry_run": True}
+    options = before.by_noise(options, sigma)[0][0]
+    shape = report.transformed(before, options)
+    level = options.level_for(*shape)
+    notes = [*before.notes, *([] if level else [report.unchanged(options, min(shape))])]
+    return {**report.contents(before), **report.resolved(options, level), "notes": notes, "dry_run": True}
 
 
 def show(facts: Facts, request: Request, line: bool) -> None:

@@ -201,7 +201,7 @@ class Recording(io.Contents):
         in_seconds = sigma[:1] != ("running",) or any(self.intervals)
         return [self.clock(trace).in_samples(sigma) if in_seconds else sigma for trace in range(count)]
 
-    def methods(self, options: Options, sigma: NoiseForm | None) -> list[tuple[Options, list[int]]]:
+    def by_noise(self, options: Options, sigma: NoiseForm | None) -> list[tuple[Options, list[int]]]:
         """Return the options with ``sigma`` in samples, as `sigmas` does, and the traces for which they hold.
 
         Raises ValueError if the noise does not fit a trace, or is at different samples of the traces of a record.
@@ -285,8 +285,8 @@ class Recording(io.Contents):
         taken = arrays.take(self.traces, -1) if isinstance(self.traces, np.ndarray) else None
         rows = taken.rows if taken else self.rows()
         noise = self.declared_noise if sigma is None and options.sigma == "level" else None
-        methods = [(options, [])] if sigma is None and noise is None else self.methods(options, sigma)
-        outcome = _denoised(rows, methods, backend, report)
+        groups = [(options, [])] if sigma is None and noise is None else self.by_noise(options, sigma)
+        outcome = _denoised(rows, groups, backend, report)
         asked, used, notes = options.filters.name, outcome.options.filters.name, self.notes
         if used != asked:
             notes = (*notes, f"too few traces or samples for one level of {asked}: {used} is used")
@@ -480,12 +480,12 @@ def supports(options: Options, sigma: NoiseForm, traces: int = 0) -> bool:
 
 
 def _denoised(
-    rows: Array, methods: Sequence[tuple[Options, list[int]]], backend: str | Backend, report: bool
+    rows: Array, groups: Sequence[tuple[Options, list[int]]], backend: str | Backend, report: bool
 ) -> Outcome:
     """Denoise the traces of each of the options; of one, all traces. The outcome has the first options."""
-    if len(methods) == 1:
-        return run(rows, methods[0][0], backend, report)
-    outcomes = [(traces, run(rows[traces], options, backend, report)) for options, traces in methods]
+    if len(groups) == 1:
+        return run(rows, groups[0][0], backend, report)
+    outcomes = [(traces, run(rows[traces], options, backend, report)) for options, traces in groups]
     samples, estimates = np.empty(rows.shape, outcomes[0][1].samples.dtype), []
     for traces, outcome in outcomes:
         samples[traces] = outcome.samples

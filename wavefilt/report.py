@@ -202,60 +202,63 @@ def describe(before: Recording, after: Recording, seconds: float) -> Facts:
     """
     outcome = after.outcome
     assert outcome is not None
-    method, statics = outcome.options, outcome.statics
+    options, statics = outcome.options, outcome.statics
     return {
         **contents(before),
-        **resolved(method, outcome.level),
+        **resolved(options, outcome.level),
         **_spread("sigma", "", before, outcome, lambda e: e.sigma),
         **_spread("thresholds", "", before, outcome, lambda e: e.thresholds),
         **({name: getattr(statics, name)[0].round(3).tolist() for name in ("shifts", "factors")} if statics else {}),
-        **({"noise": after.noise.source} if after.noise and isinstance(method.sigma, tuple) else {}),
+        **({"noise": after.noise.source} if after.noise and isinstance(options.sigma, tuple) else {}),
         "residual_energy": residual_energy(before, after),
         "statements": statements(before, after),
         "backend": outcome.backend,
         "seconds": seconds,
-        "notes": [*after.notes, *([] if outcome.estimates else [unchanged(method, min(transformed(before, method)))])],
+        "notes": [
+            *after.notes,
+            *([] if outcome.estimates else [unchanged(options, min(transformed(before, options)))]),
+        ],
         "versions": versions(),
     }
 
 
-def transformed(recording: Recording, method: Options) -> tuple[int, ...]:
+def transformed(recording: Recording, options: Options) -> tuple[int, ...]:
     """Return the shape of the largest array that is transformed at once: the longest trace, or the section."""
     longest = max(len(trace) for trace in recording.traces)
-    return (len(recording.traces), longest) if method.ndim == 2 else (longest,)
+    return (len(recording.traces), longest) if options.ndim == 2 else (longest,)
 
 
-def unchanged(method: Options, samples: int) -> str:
+def unchanged(options: Options, samples: int) -> str:
     """Return the note for samples too few for one level, with wavelets that would have one."""
-    if method.level == 0:
+    if options.level == 0:
         return "unchanged: no levels were asked for"
-    name, other = method.filters.name, shorter(samples, method.filters, 1)
-    if method.ndim == 2:
+    name, other = options.filters.name, shorter(samples, options.filters, 1)
+    if options.ndim == 2:
         few = f"too few traces or samples for one level of {name} along both axes"
     else:
         few = "no trace is long enough for one level"
     return f"unchanged: {few}" + (f" ({samples}); {other} has one" if other else "")
 
 
-def resolved(method: Options, level: int) -> Facts:
+def resolved(options: Options, level: int) -> Facts:
     """Return the options, with defaults filled in."""
     return {
-        "wavelet": method.filters.name,
-        "taps": method.filters.dec_len,
-        "mode": method.mode,
+        "wavelet": options.filters.name,
+        "taps": options.filters.dec_len,
+        "mode": options.mode,
         "level": level,
-        "rule": method.rule.option,
-        "shrink": method.shrink_word,
-        "sigma_estimate": method.sigma,
-        "scope": method.scope,
-        "keep": method.keep,
-        "transform": method.transform.word,
-        "spins": method.spins,
-        **({"ndim": 2} if method.ndim == 2 else {}),
-        **({"detrend": method.trend} if method.trend else {}),
-        **({"blend": method.blend} if method.blend else {}),
-        **({"basis": method.basis} if method.basis else {}),
-        **({"statics": True} if method.statics else {}),
+        "rule": options.rule.option,
+        "shrink": options.shrink_word,
+        "sigma_estimate": options.sigma,
+        "scope": options.scope,
+        "keep": options.keep,
+        "transform": options.transform.word,
+        "spins": options.spins,
+        **({"ndim": 2} if options.ndim == 2 else {}),
+        **({"detrend": options.trend} if options.trend else {}),
+        **({"blend": options.blend} if options.blend else {}),
+        **({"basis": options.basis} if options.basis else {}),
+        **({"statics": True} if options.statics else {}),
     }
 
 

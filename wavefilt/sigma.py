@@ -65,9 +65,9 @@ def estimate_sigma(
     check_names(options, "by_band", "axis", "axes")
     taken = traces_of(x, options.get("sigma"), axis, axes).checked()
     plain: Keywords = {**options, "sigma": "level"}
-    method = Options(wavelet, **plain, ndim=1 if taken.ndim == 1 else 2)
+    checked = Options(wavelet, **plain, ndim=1 if taken.ndim == 1 else 2)
     own = {sigma: np.array([each == sigma for each in taken.sigmas]) for sigma in taken.sigmas}
-    found = {sigma: _as_denoised(taken.rows[own[sigma]], replace(method, sigma=sigma), backend) for sigma in own}
+    found = {sigma: _as_denoised(taken.rows[own[sigma]], replace(checked, sigma=sigma), backend) for sigma in own}
     bands = max(map(len, found.values()), default=0) if by_band else 1
     noise = np.full((bands, len(taken.rows)), np.nan)
     for sigma, numbers in found.items():

@@ -139,9 +139,9 @@ def _kernels(problem: Problem) -> Prepared:
     from wavefilt.backends.cuda.plan import Shape
     from wavefilt.backends.cuda.runtime.target import cuda
 
-    method = Options(problem.wavelet, **OPTIONS)
-    plan = DwtPlan(Shape.of(method.analysis(LEVEL), "float32", 1, (problem.samples,)), KernelOptions())
-    denoiser, x = Denoiser(plan, method, False), cuda.to_device(problem.x)
+    options = Options(problem.wavelet, **OPTIONS)
+    plan = DwtPlan(Shape.of(options.analysis(LEVEL), "float32", 1, (problem.samples,)), KernelOptions())
+    denoiser, x = Denoiser(plan, options, False), cuda.to_device(problem.x)
     out = cuda.device_array_like(x)
 
     def call() -> Any:

@@ -88,14 +88,14 @@ class Result:
 
     def used(self) -> dict[str, Any]:
         """Return the values of the options that have defaults of several origins."""
-        method, level = self.outcome.options, self.outcome.level
-        rule = method.rule.option
+        options, level = self.outcome.options, self.outcome.level
+        rule = options.rule.option
         return {
             "rule": rule if isinstance(rule, str) else "thresholds",
-            "transform": method.transform.word,
-            "wavelet": method.filters.name,
-            "level": level if method.transform.has_levels else "none",
-            "shrink": method.shrink_word,
+            "transform": options.transform.word,
+            "wavelet": options.filters.name,
+            "level": level if options.transform.has_levels else "none",
+            "shrink": options.shrink_word,
         }
 
     def summary(self) -> str:
@@ -134,9 +134,8 @@ def denoise(
     check_name(backend)
     chosen = completed(given, preset, **traces.recipe)
     sigma = chosen.pop("sigma", None)
-    method = checked(chosen)
     start = time.perf_counter()
-    after = traces.recording.apply(method, backend, report=True, sigma=sigma)
+    after = traces.recording.apply(checked(chosen), backend, report=True, sigma=sigma)
     return Result(traces, given, preset, backend, after, time.perf_counter() - start)
 
 
