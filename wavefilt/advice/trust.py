@@ -202,7 +202,7 @@ class TrustReport:
         """Return a duration, given in samples, in words."""
         if self.interval is None:
             return f"{round(samples, 1):{sign}g} samples"
-        return f"{samples * self.interval:{sign}.4g} s"
+        return f"{round(samples, 2) * self.interval:{sign}.4g} s"
 
     def _gains(self) -> str:
         """Return the gains under all noise models in words."""
