@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,11 +20,10 @@ SHAPES: dict[int, list[tuple[int, ...]]] = {
 def warm_up(
     methods: Sequence[Mapping[str, Any]],
     dtypes: Sequence[str] = ("float32",),
-    advance: Callable[[], None] = lambda: None,
 ) -> None:
     """Compile the kernels that `denoise` launches by some options, for samples of some dtypes, on the current GPU.
 
-    They go to the cache on disk. ``advance`` is called after each shape.
+    They go to the cache on disk.
     """
     backend = Cuda()
     for given in methods:
@@ -32,5 +31,4 @@ def warm_up(
         for dtype in dtypes:
             for shape in SHAPES[options.ndim]:
                 backend.denoise(np.zeros(shape, dtype), options, options.level_for(*shape[1:]))
-                advance()
     backend.clear()
