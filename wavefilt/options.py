@@ -43,7 +43,7 @@ from wavefilt.vocabulary import (
 from wavefilt.vocabulary import Rule as RuleName
 from wavefilt.vocabulary import Transform as TransformName
 from wavefilt.wavelets import boundary
-from wavefilt.wavelets.filters import WaveletLike, shorter
+from wavefilt.wavelets.filters import WaveletLike, as_wavelet, max_level, shorter
 
 GOLDEN = (3 - math.sqrt(5)) / 2
 """The fractional parts of its multiples are spread evenly from 0 to 1, for any number of multiples."""
@@ -573,7 +573,8 @@ class Options:
             size = "samples" if self.ndim == 1 else "traces or samples"
             filters = f"{self.filters.name} ({self.filters.dec_len} taps)"
             limit = f"is above the maximum of {deepest} for {samples} {size} and {filters}"
-            other = shorter(samples, self.filters, level)
+            most = max(max_level(samples, as_wavelet("haar")), 1)
+            other = shorter(samples, self.filters, min(level, most))
             hint = f", such as {other}" if other not in (None, self.filters.name) else ""
             raise OptionError(f"`level={level}` {limit}; use a lower level or a shorter filter{hint}")
         if self.keep > level > 0:

@@ -328,6 +328,13 @@ class Comparison:
             notes.append("if less of the energy is noise, this order is wrong: give a noise window")
         if idle := [trial.name for trial in self.trials if trial.residual == 0]:
             notes.append(f"nothing is removed by {_some(idle)}: often too few samples or traces for a level")
+        shorter = dict[tuple[str, str], None]()
+        for trial in self.trials if self._ndim == 2 else ():
+            options = Options(**{**trial.options, "sigma": "level"}, ndim=2)
+            used = options.fitting(*self.taken.rows.shape[1:]).filters.name
+            if used != options.filters.name:
+                shorter[options.filters.name, used] = None
+        notes += [f"{used} is used instead of {name}, because there are few traces" for name, used in shorter]
         return notes + [f"left out: {name}: {why}" for name, why in self.skipped.items()]
 
 
