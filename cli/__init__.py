@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -136,6 +136,10 @@ class Failure(click.ClickException):
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
         self.exit_code = code  # type: ignore[misc]  # of the class in click's own exceptions
+
+    def __reduce__(self) -> Any:
+        """Let processes send it."""
+        return Failure, (self.message, self.exit_code)
 
 
 def message(error: BaseException) -> str:

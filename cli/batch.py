@@ -1,16 +1,25 @@
-"""The files of `wavefilt denoise`, one after the other, and a summary."""
+"""The files of `wavefilt denoise`: small ones by several processes, others one after the other; and a summary."""
 
 from __future__ import annotations
 
 import json
+import multiprocessing
+import os
+import signal
 import sys
+import threading
 import time
 from collections import Counter
-from contextlib import ExitStack
+from collections.abc import Generator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack, closing
 from statistics import median
 from typing import Any
 
 import click
+
+from wavefilt import get_num_threads, interrupts, set_num_threads
 
 from . import Failure, run_errors, tell, usage_errors
 from .denoise import Facts, denoise_file, show
@@ -19,6 +28,10 @@ from .progress import bar
 
 Files = list[tuple[str, str]]
 """Input and output of each file."""
+Result = tuple[str, str, Facts, Failure | None]
+"""Input and output of a file, its facts, and why it failed."""
+SMALL, WORTH = 4 << 20, 100
+"""Bytes up to which a file is processed by one core, and the number of such files for which a process is started."""
 
 
 def denoise(files: Files, request: Request) -> None:
@@ -36,27 +49,23 @@ def denoise(files: Files, request: Request) -> None:
                 with usage_errors():
                     log = stack.enter_context(open(request.log, "wb", buffering=0))
             drawn = stack.enter_context(bar(total=len(files), unit="file", quiet=request.quiet or not many))
-            for source, target in files:
-                if failures and not request.keep_going:
-                    break
-                begun, facts = time.perf_counter(), Facts()
-                try:
-                    facts = denoise_file(source, target, request)
-                except Failure as error:
-                    failures[source] = error
-                facts["elapsed_s"] = time.perf_counter() - begun
-                if source not in failures:
+            for source, target, facts, failure in stack.enter_context(closing(_results(files, request))):
+                if failure is None:
                     outcomes.append(facts)
+                else:
+                    failures[source] = failure
                 if log is not None:
-                    text = str(failures[source]) if source in failures else None
+                    text = None if failure is None else str(failure)
                     ended = {"input": source, "output": target, "status": "failed" if text else "done", "error": text}
                     with run_errors(f"--log {request.log}"):
                         log.write(f"{json.dumps(ended | facts, allow_nan=False)}\n".encode())
                 drawn.set_postfix({"failed": len(failures)} if failures else {}, refresh=False)
                 drawn.update()
-                if source not in failures and (lines or request.as_json):
+                if failure is None and (lines or request.as_json):
                     with drawn.external_write_mode(sys.stderr):
                         show(facts, request, lines)
+                if failure is not None and not request.keep_going:
+                    break
     finally:  # of an interrupted run as well
         if many and not request.quiet and not request.dry_run:
             click.echo(table(outcomes, len(failures), len(files), time.perf_counter() - start), err=True)
@@ -69,6 +78,67 @@ def denoise(files: Files, request: Request) -> None:
     if failures:
         first = next(iter(failures.values()))
         raise SystemExit(first.exit_code) if many else first
+
+
+def _results(files: Files, request: Request) -> Generator[Result, None, None]:
+    """Yield the result of each file."""
+    # a GPU has memory for one file at a time, and --max-memory is the limit of one file
+    alone = request.backend == "cuda" or request.max_memory or request.dry_run
+    small = [] if alone else [file for file in files if os.path.isfile(file[0]) and os.path.getsize(file[0]) <= SMALL]
+    count = min(get_num_threads(), len(small) // WORTH)
+    if count > 1:
+        yield from _by_processes(small, request, count)
+        files = sorted({*files}.difference(small), key=files.index)
+    for file in files:
+        yield _result(*file, request)
+
+
+def _result(source: str, target: str, request: Request) -> Result:
+    start = time.perf_counter()
+    try:
+        facts, failure = denoise_file(source, target, request), None
+    except Failure as error:
+        facts, failure = Facts(), error
+    return source, target, facts | {"elapsed_s": time.perf_counter() - start}, failure
+
+
+def _by_processes(files: Files, request: Request, count: int) -> Generator[Result, None, None]:
+    """Yield the results of files as they are done; after a signal, those of the files that have been begun."""
+    with (
+        interrupts.caught(deferred=True) as arrived,
+        ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _begin) as pool,
+    ):
+        with interrupts.blocked():
+            futures = [pool.submit(_result, *file, request) for file in files]
+        try:
+            for future in as_completed(futures):
+                if arrived:
+                    for other in futures:
+                        other.cancel()
+                if not future.cancelled():
+                    yield future.result()
+        except BrokenProcessPool as error:
+            hint = "it was killed, perhaps for lack of memory; -j 1 processes one file after another"
+            raise Failure(f"a worker process ended: {hint}", 1) from error
+        finally:
+            for future in futures:
+                future.cancel()
+
+
+def _begin() -> None:
+    """Prepare a process: it has one thread, ends with its parent, and leaves Ctrl-C to it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sys.platform != "win32":
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, interrupts.STOPPING)
+    set_num_threads(1)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
 
 
 def table(outcomes: list[Facts], failed: int, count: int, seconds: float) -> str:

@@ -273,7 +273,7 @@ TABLE = [
     Option("--backend", group=COMPUTING, type=Text(names=lambda: ["auto", *backends.names()]), metavar="NAME",
            default="auto", help="One of:"),
     Option("-j", "threads", group=COMPUTING, type=COUNT, metavar="N", callback=use_threads, expose_value=False,
-           help="Number of threads. [default: all cores]"),
+           help="Cores: N processes for small files, N threads for a large file. [default: all]"),
     Option("--max-memory", group=COMPUTING, type=Text(in_bytes), metavar="SIZE",
            help=f"Memory limit, such as 1GiB, for files of any size ({STREAMED}). "
            "[default: half of the free memory, for files that do not fit]"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -59,3 +60,19 @@ def caught(*, deferred: bool = False) -> Iterator[list[int]]:
             signal.signal(signum, handler)
         if deferred and arrived:
             signal.raise_signal(arrived[0])
+
+
+@contextmanager
+def blocked() -> Iterator[None]:
+    """Context manager: processes started here begin with `STOPPING` signals blocked; this one gets them afterwards."""
+    if sys.platform == "win32":
+        yield
+        return
+    from multiprocessing import resource_tracker
+
+    resource_tracker.ensure_running()  # it would unblock some signals if it started inside
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

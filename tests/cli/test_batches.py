@@ -1,4 +1,4 @@
-"""Many files by one command: which they are, where results go, failures, the table, the log, and Ctrl-C."""
+"""Many files by one command: which they are, where results go, failures, the table, the log, and several processes."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import wavefilt
 from tests.support.checkout import ROOT, run
 
 
@@ -147,22 +148,58 @@ def test_a_dry_run_writes_neither_log_nor_folder(here, capsys):
     assert not Path("out").exists()
 
 
-@pytest.mark.skipif(os.name == "nt", reason="signals to a group of processes")
-def test_an_interrupted_batch_leaves_whole_files_and_counts_them(here, rng):
+@pytest.fixture
+def many(here, rng):
+    """Enough small files for two processes, `m/000.npy` to `m/299.npy`."""
+    Path("m").mkdir()
     for i in range(300):
-        np.save(f"{i:03}.npy", rng.standard_normal((2, 300)))
-    line = "denoise ???.npy --out-dir out --log log --spins 64 --backend pywavelets"
+        np.save(f"m/{i:03}.npy", rng.standard_normal((2, 300)))
+    return here
+
+
+def test_processes_give_what_one_does(many, capsys):
+    np.save("m/large.npy", np.random.default_rng(3).standard_normal((2, 600_000)).astype("f4"))  # is not shared
+    arguments = ["denoise", "m/*.npy", "bad.npy", "--json", "--backend", "pywavelets"]
+    found = {}
+    for jobs in ("1", "2"):
+        command = [sys.executable, "-m", "wavefilt", *arguments, "--out-dir", f"out{jobs}", "-j", jobs]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+        assert (done.returncode, "302 files: 301 done, 1 failed" in done.stderr) == (4, True), done.stderr
+        found[jobs] = {json.loads(line)["input"] for line in done.stdout.splitlines()}
+    assert found["1"] == found["2"]
+    assert len(files("out1")) == 301
+    assert content("out1") == content("out2")
+    expected = wavefilt.denoise(np.load("m/007.npy"), backend="pywavelets")
+    np.testing.assert_array_equal(np.load("out2/m/007.denoised.npy"), expected)
+
+
+def workers(process: subprocess.Popen) -> list[int]:
+    """The processes that a batch has started."""
+    children = map(int, Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split())
+    return [child for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds processes by /proc")
+@pytest.mark.parametrize("ending", ["interrupted", "a process is killed"])
+def test_a_batch_that_ends_early_leaves_whole_files_and_counts_them(many, ending):
+    line = "denoise m/*.npy --out-dir out -j 2 --log log --spins 16 --backend pywavelets"
     command = [sys.executable, "-m", "wavefilt", *line.split()]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
     while process.poll() is None and not (Path("log").exists() and Path("log").read_text()):
         time.sleep(0.01)
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of them
+    if ending == "interrupted":
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of them
+    else:
+        os.kill(workers(process)[0], signal.SIGKILL)
     err = process.communicate(timeout=60)[1]
-    assert process.returncode == 130, err
+    assert process.returncode == (130 if ending == "interrupted" else 1), err
     assert "Traceback" not in err
     logged = [json.loads(line)["output"] for line in Path("log").read_text().splitlines()]
-    written = [f"out/{name}" for name in files("out")]
-    assert 0 < len(logged) < 301
-    assert f"301 files: {len(logged)} done, " in err
+    written = [f"out/{name}" for name in files("out") if name.endswith(".denoised.npy")]
+    assert 0 < len(logged) < 300
+    assert f"300 files: {len(logged)} done, 0 failed, {300 - len(logged)} not begun" in err
     assert {np.load(path).shape for path in written} == {(2, 300)}
-    assert set(logged) <= set(written)
+    if ending == "interrupted":
+        assert sorted(logged) == [f"out/{name}" for name in files("out")]
+    else:
+        assert set(logged) <= set(written)
