@@ -5,7 +5,7 @@ Every output is compared before it is timed. `wavefilt bench blocks -o FILE` run
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import product
@@ -19,7 +19,7 @@ from wavefilt.benchmarks.common import columns
 from wavefilt.benchmarks.common.columns import MODELS, Implementation, Mismatch, Prepared, labels
 from wavefilt.benchmarks.common.environment import result
 from wavefilt.benchmarks.common.measuring import gpu_time
-from wavefilt.benchmarks.common.tables import Report, Row, Table, size, spread
+from wavefilt.benchmarks.common.tables import Column, Report, Row, Table, scaled, size
 from wavefilt.benchmarks.ske.fit import Case
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import DWT
@@ -152,30 +152,17 @@ def choices(rows: Sequence[Row]) -> dict[str, Row]:
 
 
 def report(found: Row) -> Report:
-    """Return microseconds by kernel and block, the choices, and notes."""
-    measured = any(row["times"] for row in found["rows"])
-    heads = {"kernel": "{label}", "threads": "{block}"} | ({"measured": "?{measured}"} if measured else {})
-    for model in MODELS if found["estimates"]["calibration"] else ():
-        heads[f"SKE|{model}"] = f"?{{{model}:.1f}}"
-        heads |= {f"|error#{model}": f"?{{{model} error:+.0%}}"} if measured else {}
-    title = f"{size(found['samples'])} samples by threads of a block, microseconds"
-    times = Table(title, heads)({"rows": [*_lines(found)]})
-    label = labels(found)
+    """Return microseconds of every kernel by block, the choices, and notes."""
+    heads: dict[str, Column] = {"threads": "{block}"}
+    label, estimated = labels(found), bool(found["estimates"]["calibration"])
+    for name, kernel in label.items():
+        if any(row["times"] for row in found["rows"]):
+            heads[f"{kernel}|measured"] = scaled(f"times[{name}][median]", 1e3)
+        for model in MODELS if estimated else ():
+            heads[f"SKE|{model}#{name}"] = scaled(f"estimates[{name}][{model}]", 1e3)
+    times = Table(f"{size(found['samples'])} samples by threads of a block, microseconds", heads)(found)
     chosen = CHOICES({"rows": [{"label": label[name], **entry} for name, entry in found["choices"].items()]})
     return Report([times, chosen], notes(found))
-
-
-def _lines(found: Row) -> Iterator[Row]:
-    """Yield the times and estimates of every kernel with every block, with the errors of the estimates."""
-    for (name, label), row in product(labels(found).items(), found["rows"]):
-        times, line = row["times"].get(name), {"label": label, "block": row["block"]}
-        if times is not None:
-            line["measured"] = f"{1e3 * times['median']:.1f} ±{spread(times):.1%}"
-        for model, value in row["estimates"].get(name, {}).items():
-            if value is not None:
-                line[model] = 1e3 * value
-                line |= {f"{model} error": value / times["median"] - 1} if times else {}
-        yield line
 
 
 CHOICES = Table(

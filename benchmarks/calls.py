@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,7 +15,7 @@ from wavefilt import backends
 from wavefilt.arrays import Array
 from wavefilt.benchmarks.common.columns import agreement, release, unavailable
 from wavefilt.benchmarks.common.environment import result
-from wavefilt.benchmarks.common.measuring import different, first_calls, loop, signal, summary, turns, walls
+from wavefilt.benchmarks.common.measuring import different, first_calls, loop, signal, turns, walls
 from wavefilt.benchmarks.common.tables import Report, Row, Table, number
 from wavefilt.errors import BackendUnavailable
 from wavefilt.thresholding.rules import MAD_TO_SIGMA
@@ -26,8 +25,6 @@ CPU, DEVICE, NUMPY = "CPU", "device", "NumPy"
 """Where a case is measured: on the CPU, and on the GPU with an array that is there, or with one of NumPy."""
 HELD = {CPU: (1 << 29, 3), DEVICE: (1 << 30, 4), NUMPY: (1 << 30, 4)}
 """Bytes of the arrays of a loop, and the fewest arrays."""
-QUEUED = 10
-"""Calls that are made without waiting for their results."""
 REPEATS, MOST_ON_CPU = 25, 50
 QUICK_REPEATS = {"numba": 2, "cuda": 5}
 TOLERANCE = {("numba", "float32"): 1e-5, ("numba", "float64"): 1e-12, ("cuda", "float32"): 2e-5}
@@ -104,10 +101,7 @@ FIRST: Mapping[str, Mapping[str, tuple[str, Row]]] = {
     },
 }
 """Calls of a new process, one after the other, by backend."""
-METHOD = (
-    f"whole calls for different arrays, each once and with its result kept, and for the same array again; GPU time is "
-    f"a call's share of {QUEUED} that do not wait for each other"
-)
+METHOD = "whole calls for different arrays, each once and with its result kept, and for the same array again"
 
 
 def pywavelets(options: Row) -> Callable[[Array], Array] | None:
@@ -236,22 +230,7 @@ def _measured(case: Case, backend: str, where: str, repeats: int) -> Row:
         return row | {"same": turns({name: partial(one, x) for name, one in calls.items()}, repeats)}
     row["different"] = loop(call, [make(one) for one in different(host, held, max(repeats, 40), fewest)])
     row["same"] = walls(partial(call, x), repeats)
-    return row | ({"gpu": _queued(partial(call, x, wait=False), repeats)} if where == DEVICE else {})
-
-
-def _queued(call: Callable[[], object], repeats: int) -> dict[str, float]:
-    """Return the milliseconds of one of `QUEUED` calls that do not wait for their results."""
-    from wavefilt.backends.cuda.runtime.target import cuda
-
-    times = []
-    for _ in range(repeats + 2):
-        cuda.synchronize()
-        start = time.perf_counter()
-        for _ in range(QUEUED):
-            call()
-        cuda.synchronize()
-        times.append(1e3 * (time.perf_counter() - start) / QUEUED)
-    return summary(times[2:])
+    return row
 
 
 def _others(case: Case, where: str, repeats: int) -> dict[str, float]:
@@ -292,7 +271,6 @@ GPU_TIMES = Table(
         "arrays": "{where}",
         "different|arrays": "?{different:quartiles}",
         "same|array": "?{same:quartiles}",
-        "GPU|time": "?{gpu:quartiles}",
         "PyWavelets|1 core": "?{others[PyWavelets]:n}",
         "ptwt|same GPU": "?{others[ptwt]:n}",
     },

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
-from wavefilt.benchmarks import blocks, calls
+from wavefilt.benchmarks import blocks, calls, layouts
 from wavefilt.benchmarks.common.environment import CHANGED, RESULTS, ROOT
 from wavefilt.benchmarks.common.tables import Report, Row
 from wavefilt.benchmarks.laplace import images, rows
@@ -44,6 +44,7 @@ REPORTS = {
     "blocks_h200": blocks.report,
     "cpu": calls.report,
     "cuda_h200": calls.report,
+    "cuda_layouts_h200": layouts.report,
 }
 TABLES: dict[str, Tables] = {name: partial(_markdown, report) for name, report in REPORTS.items()}
 """Tables of this package's own studies; `registry` adds those of quality and SKE."""

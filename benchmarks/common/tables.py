@@ -140,3 +140,13 @@ def filled(column: Column, row: Row) -> str:
         if column.startswith("?"):
             return "-"
         raise
+
+
+def scaled(path: str, factor: float) -> Callable[[Row], str]:
+    """Return a column with the number at a ``path`` of format fields, times a factor; "-" if the row lacks it."""
+
+    def cell(row: Row) -> str:
+        found = filled(f"?{{{path}}}", row)
+        return found if found == "-" else number(factor * float(found))
+
+    return cell
