@@ -149,7 +149,7 @@ def rebuilt(
 class Rows:
     """Rows (traces, samples) in host memory, chunk by chunk, and the array ``out`` for the result.
 
-    Both are only ever sliced. Rows in a file or in device memory have subclasses.
+    Both are only ever sliced. Rows in a file have a subclass.
     """
 
     def __init__(self, x: Array, out: Array, backend: Backend) -> None:
@@ -181,8 +181,8 @@ class Rows:
 
     def write(self, chunk: Chunk, pyramid: Pyramid, shrinkage: Shrinkage, job: Job) -> bool:
         """Write a denoised chunk; return whether all its samples were finite, as all contribute to an approximation."""
-        options, finite = job.options, self.finite(self.coefficients(pyramid)[0])
-        y = self.reconstruct(pyramid, shrinkage)
+        options, finite = job.options, bool(np.isfinite(np.abs(pyramid.coefficients[0])).all())
+        y = self.backend.reconstruct(pyramid, shrinkage)
         if options.trend is not None:
             self._with_trends(chunk, y, y, Trend.add)
         self.put(chunk, options.blended(self.taken(chunk), y) if options.blend else y)
@@ -232,24 +232,8 @@ class Rows:
         """Return whether a row is dead, as `constant_row`."""
         return constant_row(partial(self.read, row), self.shape[1])
 
-    def coefficients(self, pyramid: Pyramid) -> tuple[Array, ...]:
-        """Return (cA_n, cD_n, ..., cD_1) where `tally` and `finite` accept them."""
-        return pyramid.coefficients
-
-    def finite(self, coefficients: Array) -> bool:
-        """Return whether all coefficients are finite."""
-        return bool(np.isfinite(np.abs(coefficients)).all())
-
-    def reconstruct(self, pyramid: Pyramid, shrinkage: Shrinkage) -> Array:
-        """Reconstruct as the backend does, into memory from which `put` copies."""
-        return self.backend.reconstruct(pyramid, shrinkage)  # type: ignore[no-any-return]
-
-    def to_host(self, details: Array) -> Array:
-        """Return detail coefficients in host memory."""
-        return np.asarray(details)
-
     def tally(self, state: State) -> Tally:
-        """Return the object that counts detail coefficients where they are."""
+        """Return the object that counts detail coefficients."""
         return HostTally(state, self.backend.summation.tabulate)
 
     @property
@@ -273,13 +257,13 @@ class Rows:
         def run(begin: mergeable.Begin[Result]) -> list[Result]:
             def begin_chunks() -> tuple[Visit, Callable[[], Result]]:
                 add, result = begin()
-                return lambda chunk, p: add(job.details(chunk, self.coefficients(p), first)), result
+                return lambda chunk, p: add(job.details(chunk, p.coefficients, first)), result
 
             return self.run(group, job, begin_chunks)
 
         counts = job.lengths * np.int64(last - first)
         state = State(counts, 1, self.dtype, self.bins, True)
-        return PassStatistics(state, run, self.tally, self.to_host, self.whole, partial(self.guesses, job, group))
+        return PassStatistics(state, run, self.tally, self.whole, partial(self.guesses, job, group))
 
 
 def constant_row(read: Callable[[int, int], Array], samples: int) -> bool:

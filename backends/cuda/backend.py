@@ -9,6 +9,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
+from wavefilt import engine
 from wavefilt.arrays import Array
 from wavefilt.backends.cuda.denoiser import Denoised, Denoiser, joined
 from wavefilt.backends.cuda.options import KernelOptions
@@ -28,7 +29,7 @@ from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.vocabulary import Scope
 
-from . import chunked_rows, cycle_spinning
+from . import cycle_spinning
 
 __all__ = ["Cuda", "CudaPyramid", "KernelOptions"]
 
@@ -266,8 +267,8 @@ class Cuda(Backend):
 
         Return None if a sample is not finite or in a run of equal samples, or a trace of a record or section is dead:
         the caller cuts out gaps and runs, and leaves out dead traces. Batches too large for the device's memory are
-        denoised some rows at a time, and long traces, or traces that share thresholds, chunk by chunk. Raises
-        MemoryError if that fails too.
+        denoised some rows at a time; a trace that is too large alone, or traces that share thresholds, by the CPU
+        backend. Raises MemoryError if that fails too.
         """
         try:
             return guarded(partial(self.whole, x, options, level, report, out, wait), self.clear)
@@ -277,14 +278,28 @@ class Cuda(Backend):
             if out is None:
                 out = self._like(x)
             if len(x) == 1 or options.scope == "record":
-                name = options.transform.name
-                if name != "dwt":
-                    raise OutOfMemory(f"transform={name!r} is not computed in chunks; use the host's memory")
-                return chunked_rows.denoise(self, x, out, options, level, report)
+                return self._on_cpu(x, options, level, report, out)
         except OutOfMemory as error:
             raise MemoryError(f"{tuple(x.shape)} samples do not fit in the device's memory: {error}") from error
         parts = slice(0, len(out) // 2), slice(len(out) // 2, len(out))
         return joined([self.denoise(x[part], options, level, report, out[part]) for part in parts], out, report)
+
+    def _on_cpu(self, x: Samples, options: Options, level: int, report: bool, out: Samples) -> Denoised:
+        """Denoise rows by the DWT as `denoise` does, with the CPU backend. Raises OutOfMemory for other transforms."""
+        if options.transform.name != "dwt":
+            raise OutOfMemory("use backend='numba'")
+        host = self.to_host(x)
+        y = np.empty_like(host)
+        measured = engine.denoise_chunks(
+            engine.Rows(host, y, self.for_many_shapes), options, level, host.nbytes, report
+        )
+        if measured is None:
+            return None
+        if interop.on_device(x):
+            interop.flat(out).copy_to_device(y.reshape(-1))
+        else:
+            out[...] = y
+        return out, measured if report else None
 
     @retried
     def _like(self, x: Samples) -> Samples:

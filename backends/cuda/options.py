@@ -67,7 +67,6 @@ class KernelOptions:
     blocks: tuple[int, int] = (2112, 1056)  # that a launch for sections keeps at least: of the DWT, of the dual tree
     coarse: int = 64  # elements of a tile of the dual tree at its coarsest level
     local: LocalSizes = LOCAL
-    counting: tuple[int, int] = (256, 256)  # blocks and threads that count a chunk
 
     def build(self, dtype: str) -> Build:
         """Return what kernels are compiled for."""

@@ -7,14 +7,13 @@ from functools import cache
 import numpy as np
 
 from wavefilt.backends.cuda.dwt.tiling import ROWS, grid
-from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.plan import Plan
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import Build, DeviceArray, Kernel, Stream
 from wavefilt.backends.cuda.runtime.target import cuda, device
 from wavefilt.backends.cuda.runtime.wide import load4, store
 from wavefilt.backends.cuda.statistics.block_search import summing
-from wavefilt.trend import BLOCK, Trend
+from wavefilt.trend import BLOCK
 from wavefilt.vocabulary import Detrend
 
 
@@ -169,14 +168,3 @@ class Trends:
         aligned, blocks = self.plan.aligned(x) and self.plan.aligned(y), -(-s.samples // self._least)
         launch = change(build, self.line, restoring)[grid(blocks, s.rows), build.threads, stream]
         launch(x, y, 0, s.samples, s.samples, s.rows, aligned, self._trends, live)
-
-
-def change_part(
-    trend: Trend, x: DeviceArray, y: DeviceArray, first: int, restoring: bool, options: KernelOptions, stream: Stream
-) -> None:
-    """Write samples from ``first`` on of a row ``x`` to ``y``, without its trend, or with it again."""
-    numbers, live = np.array([trend.middle[0, 0], trend.slope[0, 0]]), cuda.to_device(np.ones(1, np.int32))
-    build, blocks = options.build(y.dtype.name), -(-x.size // options.sums[0])
-    launch = change(build, True, restoring)[blocks, build.threads, stream]
-    launch(x, y, first, x.size, trend.samples, 1, False, cuda.to_device(numbers), live)
-    stream.synchronize()  # the arrays made here are freed

@@ -368,8 +368,8 @@ def out_of_memory(*_, **__):
         ("neighblock", "level", "record", 3, "symmetric", "f8"),
     ],
 )
-def test_chunks_when_memory_is_short(small, to_device, monkeypatch, rule, sigma, scope, rows, mode, dtype):
-    """A row in several chunks, or rows one by one, with a dead one among three."""
+def test_rows_on_the_cpu_when_memory_is_short(small, to_device, monkeypatch, rule, sigma, scope, rows, mode, dtype):
+    """A row that does not fit alone, and a record with a dead row among three."""
     from wavefilt.backends.cuda import Cuda
 
     x = samples((rows, 201), dtype) - 3
@@ -382,9 +382,8 @@ def test_chunks_when_memory_is_short(small, to_device, monkeypatch, rule, sigma,
     tolerance = {"rtol": 0, "atol": 1e-10 if dtype == "f8" else 1e-4}
     assert_allclose(wavefilt.denoise(x, backend=small, **options), expected, **tolerance)
     assert_allclose(wavefilt.denoise(to_device(x), **options).copy_to_host(), expected, **tolerance)
-    monkeypatch.setattr(Cuda, "decompose", out_of_memory)
-    with pytest.raises(MemoryError):
-        wavefilt.denoise(x, backend=small, **options)
+    with pytest.raises(MemoryError, match="do not fit"):
+        wavefilt.denoise(x, backend=small, **options | {"transform": "modwt", "rule": "universal"})
 
 
 def one_block_or_many(x, **options):
@@ -498,7 +497,7 @@ def three(monkeypatch):
     ids=str,
 )
 def test_several_gpus(three, monkeypatch, shape, options, cut):
-    """Rows dealt out, and rows cut where one GPU has no room for them, give the result of one GPU."""
+    """Rows dealt out give the result of one GPU, and rows for which no GPU has room that of the CPU."""
     from wavefilt.backends.cuda import Cuda
 
     x, options = samples(shape) - 3, {"wavelet": "db2", "level": 2, **options}
@@ -506,7 +505,7 @@ def test_several_gpus(three, monkeypatch, shape, options, cut):
     assert_allclose(one, wavefilt.denoise(x, backend="pywavelets", **options), atol=1e-10)
     if cut:
         monkeypatch.setattr(Cuda, "whole", out_of_memory)
-    exact = options["rule"] not in ("js", "bayes")  # means are summed in another order
+    exact = not cut and options["rule"] not in ("js", "bayes")  # means are summed in another order
     assert_allclose(wavefilt.denoise(x, backend=three, **options), one, rtol=0, atol=0 if exact else 1e-10)
 
 
@@ -581,7 +580,7 @@ def steps(x, backend, **_):
     ids=["universal", "one row", "on the host", "sorted", "section", "steps"],
 )
 def test_memory_that_is_used_up(monkeypatch, operation, shape, options):
-    """An allocation that fails is tried again with less memory in use; without any memory it is a MemoryError."""
+    """An allocation that fails is tried again with less memory in use; without any memory, the CPU denoises traces."""
     small, x, memory = small_cuda(), samples(shape), Memory(monkeypatch)
     options = {"wavelet": "haar", "level": 2, **options}
 
@@ -595,8 +594,11 @@ def test_memory_that_is_used_up(monkeypatch, operation, shape, options):
         memory.lack(first, first)
         assert_allclose(run(), expected, atol=1e-12)
     memory.lack(number // 2, 1 << 30)
-    with pytest.raises(MemoryError):
-        run()
+    if operation is wavefilt.denoise and len(shape) == 2:
+        assert_allclose(run(), expected, atol=1e-12)
+    else:
+        with pytest.raises(MemoryError):
+            run()
 
 
 def test_coefficients_that_do_not_belong_together_are_refused(small):

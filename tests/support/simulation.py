@@ -100,7 +100,6 @@ SMALL = {
     "blocks": (2, 2),
     "coarse": 8,
     "local": (512, 8, 9 << 7, 4),
-    "counting": (2, 4),
 }
 """Options of kernels with which short rows have several tiles, chunks and lists."""
 

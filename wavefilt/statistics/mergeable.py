@@ -243,7 +243,7 @@ def _settled(interval: Interval, below: int | None) -> bool:
 
 
 class Tally(Protocol):
-    """Counts the details of one thread's share of a pass, in host memory or on a device."""
+    """Counts the details of one thread's share of a pass."""
 
     def add(self, details: Details) -> None:
         """Count the details of another chunk."""
@@ -406,7 +406,6 @@ class PassStatistics:
     state: State
     run: Run
     tally: Callable[[State], Tally] = HostTally
-    to_host: Callable[[Array], Array] = np.asarray
     whole: int = 0
     guesses: Callable[[Sequence[int]], Mapping[int, Interval] | None] = lambda levels: None
 
@@ -460,10 +459,9 @@ class PassStatistics:
         return self._summed(count)[None]
 
     def _rows(self, parts: Sequence[tuple[int, Array]], values: Floats) -> Iterator[tuple[Array, Floats]]:
-        """Yield each part in host memory, with the group's value for each row."""
+        """Yield each part with the group's value for each row."""
         for _, part in parts:
-            rows = self.to_host(part)
-            yield rows, np.repeat(values, len(rows))
+            yield part, np.repeat(values, len(part))
 
     def _summed(self, count: Callable[[Details], Counts]) -> Counts:
         """Return the sum of these whole numbers over all chunks."""
@@ -496,8 +494,7 @@ class PassStatistics:
 
         def gather(details: Details) -> None:
             for start, part in details[place]:
-                values = self.to_host(part).reshape(-1)
-                np.abs(values, out=magnitudes[start : start + values.size])
+                np.abs(part.reshape(-1), out=magnitudes[start : start + part.size])
 
         self.run(lambda: (gather, lambda: None))
         magnitudes.sort()
