@@ -62,7 +62,6 @@ class KernelOptions:
     chunk: int = 1 << 13  # coefficients that a block reads
     sample: int = 1 << 15  # bytes of a sample, so that a block has room for them
     stage: int = 3072  # values listed at a time
-    span: int = 2048  # keys that one block sorts in shared memory
     sums: tuple[int, int] = (1 << 12, 528)  # samples that a block sums at least, and blocks at most, for a trend
     blocks: tuple[int, int] = (2112, 1056)  # that a launch for sections keeps at least: of the DWT, of the dual tree
     coarse: int = 64  # elements of a tile of the dual tree at its coarsest level

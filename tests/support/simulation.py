@@ -95,7 +95,6 @@ SMALL = {
     "chunk": 128,
     "sample": 256,
     "stage": 32,
-    "span": 32,
     "sums": (32, 12),
     "blocks": (2, 2),
     "coarse": 8,

@@ -220,7 +220,7 @@ def sure(statistics: Statistics, sigma: Floats, samples: int, parts: int = 1) ->
     the sum of |y|² - 2σ² over those up to the threshold T and of 2σ² + T² - 2σ²T/|y| over the larger ones.
     """
 
-    def risk(square: Array, rank: Array, below: Array, count: int) -> Any:  # compiled by backend "cuda"
+    def risk(square: Array, rank: Array, below: Array, count: int) -> Any:
         return count - 2 * rank + below + (count - rank) * square
 
     def risk_of_pairs(square: Array, rank: Array, below: Array, count: int, above: Array) -> Any:

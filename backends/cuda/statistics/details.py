@@ -1,15 +1,12 @@
-"""Statistics of details in device memory: only medians, mean squares, counts and thresholds leave it.
+"""Statistics of details in device memory.
 
 Medians and mean squares come from `Selection`. For rules that count, kernels count details above a threshold and by
-size; for rules that need every coefficient (SURE), |d| are sorted by a bitonic sort, which takes no memory but the
-padding to a power of two and gives the same order whatever the scheduling. Risks are formulas of scalars, compiled for
-the device as they are.
+size. For rules that sort all details (SURE), the details are copied to host memory, and the CPU backend sorts them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from functools import cache
 
 import numpy as np
@@ -20,14 +17,11 @@ from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import Build, Kernel, Stream
 from wavefilt.backends.cuda.runtime.memory import retried
-from wavefilt.backends.cuda.runtime.target import cuda, device
-from wavefilt.statistics.reference import ReferenceStatistics, Risk, around, between
+from wavefilt.backends.cuda.runtime.target import cuda
+from wavefilt.statistics.reference import Risk, around, between
 
-from .layout import MEDIAN, DetailLayout, amounts, key_dtype
+from .layout import MEDIAN, DetailLayout, amounts
 from .selection import Selection
-
-ZERO = -1
-"""The place of the value 0, which comes before all sorted ones."""
 
 
 @cache
@@ -169,215 +163,12 @@ class CudaStatistics:
         return np.asarray(found.reshape(self.groups, bins))
 
     def minimise(self, risk: Risk, sigma: Floats, inverse: bool = False) -> Floats:
-        if inverse:
-            return self._on_host.minimise(risk, sigma, inverse)
-        return np.array([self._least(i, risk, row) for i, row in enumerate(sigma)])
+        from wavefilt.backends.numba_cpu.selection import NumbaStatistics
 
-    @property
-    def _on_host(self) -> ReferenceStatistics:
-        """The statistics of copies of all details in host memory."""
         found = [list[Array]() for _ in self._layouts[0].bands]
         for layout in self._layouts:
             host = layout.array.copy_to_host(stream=self._stream)
             self._stream.synchronize()
             for own, band in zip(found, layout.bands, strict=False):
                 own.append(band.of(host))
-        if self._pooled:
-            return ReferenceStatistics([np.concatenate([rows.ravel() for rows in own])[None] for own in found])
-        return ReferenceStatistics([rows for (rows,) in found])
-
-    @retried
-    def _least(self, i: int, risk: Risk, sigma: Floats) -> Floats:
-        """`minimise` for one band: sort its |d|, then evaluate the risk at every one."""
-        build, threads, stream = self._build, self._options.threads, self._stream
-        span, count, groups = max(self._options.span, threads), int(self.counts[i]), self.groups
-        sort = sorting(build, span)
-        size = max(1 << (count - 1).bit_length(), span)
-        values, filled = cuda.device_array(groups * size, build.dtype), 0
-        keys = values.view(key_dtype(build.dtype))
-        for layout in self._having(i):
-            band = layout.bands[i]
-            blocks = min(-(-band.length // (4 * threads)), 1024)
-            pack = sort["pack"][grid(blocks, band.rows), threads, stream]
-            pack(layout.keys, band, keys, size, filled, not self._pooled)
-            filled += band.length * band.rows
-        sort["pad"][grid(64, groups), threads, stream](keys, size, count, groups)
-        spans = size // span
-        sort["near"][groups * spans, threads, stream](keys, size, span)
-        k = 2 * span
-        while k <= size:
-            j = k // 2
-            while j >= span:
-                pairs = groups * size // 2
-                sort["far"][-(-pairs // threads), threads, stream](keys, size, k, j, pairs)
-                j //= 2
-            sort["near"][groups * spans, threads, stream](keys, size, k)
-            k *= 2
-        scale = cuda.to_device(np.ascontiguousarray(sigma, np.float64), stream=stream)
-        parts, risks = (cuda.device_array(groups * spans, np.float64) for _ in range(2))
-        places, best = cuda.device_array(groups * spans, np.int64), cuda.device_array(groups, np.float64)
-        sort["sums"][groups * spans, threads, stream](values, size, count, scale, parts)
-        sort["accumulate"][-(-groups // threads), threads, stream](parts, spans, groups)
-        evaluate = evaluating(build, _Formula(risk, (risk.__code__.co_code, risk.__code__.co_consts)), span)
-        evaluate[groups * spans, threads, stream](values, size, count, scale, parts, risks, places)
-        sort["pick"][-(-groups // threads), threads, stream](risks, places, values, size, spans, scale, groups, best)
-        found: Floats = best.copy_to_host(stream=stream)
-        stream.synchronize()
-        return found
-
-
-@dataclass(frozen=True)
-class _Formula:
-    """A function of scalars, equal to any other of the same code."""
-
-    function: Risk = field(compare=False)
-    code: tuple[Hashable, ...]
-
-
-@cache
-def sorting(build: Build, span: int) -> dict[str, Kernel]:
-    """Return the kernels of the sort, by name."""
-    threads, key = build.threads, np.int64 if np.dtype(build.dtype).itemsize == 8 else np.int32
-    last = np.iinfo(key).max
-    compiled = kernel(build, span)
-
-    @compiled
-    def pack(details, band, out, size, offset, per_row):
-        """Bits of |d|, without the sign, row by row: rows apart (``per_row``) or one after another."""
-        begin, stride, length, rows = band
-        row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
-        if row >= rows:
-            return
-        target = row * size if per_row else offset + row * length
-        for i in range(cuda.blockIdx.x * threads + cuda.threadIdx.x, length, cuda.gridDim.x * threads):
-            out[target + i] = details[begin + row * stride + i] & last
-
-    @compiled
-    def pad(out, size, count, groups):
-        """The largest key behind the ``count`` of every group."""
-        row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
-        if row >= groups:
-            return
-        for i in range(count + cuda.blockIdx.x * threads + cuda.threadIdx.x, size, cuda.gridDim.x * threads):
-            out[row * size + i] = last
-
-    @compiled
-    def near(keys, size, most):
-        """Merges whose partners lie in one span: all up to runs of ``span``, or the end of runs of ``most``."""
-        part = cuda.shared.array(span, key)
-        thread, start = cuda.threadIdx.x, cuda.blockIdx.x * span
-        for i in range(thread, span, threads):
-            part[i] = keys[start + i]
-        cuda.syncthreads()
-        k = most if most > span else 2
-        while k <= most:
-            j = min(k, span) >> 1
-            while j > 0:
-                for i in range(thread, span, threads):
-                    other = i ^ j
-                    if other > i:
-                        a, b = part[i], part[other]
-                        if (a > b) == (((start + i) & (size - 1) & k) == 0):
-                            part[i], part[other] = b, a
-                cuda.syncthreads()
-                j >>= 1
-            k <<= 1
-        for i in range(thread, span, threads):
-            keys[start + i] = part[i]
-
-    @compiled
-    def far(keys, size, k, j, pairs):
-        """One step of a merge whose partners lie ``j`` apart."""
-        p = cuda.blockIdx.x * threads + cuda.threadIdx.x
-        if p < pairs:
-            i = (p & ~(j - 1)) * 2 + (p & (j - 1))
-            a, b = keys[i], keys[i + j]
-            if (a > b) == ((i & (size - 1) & k) == 0):
-                keys[i], keys[i + j] = b, a
-
-    @compiled
-    def sums(values, size, count, sigma, parts):
-        """Sum of the squares, in units of the noise, of every span."""
-        total = cuda.shared.array(threads, np.float64)
-        thread, start = cuda.threadIdx.x, cuda.blockIdx.x * span
-        group = start // size
-        own = 0.0
-        each = span // threads
-        for i in range(start + thread * each, start + (thread + 1) * each):
-            if i - group * size < count and sigma[group] > 0:
-                square = np.float64(values[i]) / sigma[group]
-                own += square * square
-        total[thread] = own
-        cuda.syncthreads()
-        if thread == 0:
-            for i in range(1, threads):
-                own += total[i]
-            parts[cuda.blockIdx.x] = own
-
-    @compiled
-    def accumulate(parts, spans, groups):
-        """Sums of all spans before each, group by group."""
-        group = cuda.blockIdx.x * threads + cuda.threadIdx.x
-        if group < groups:
-            before = 0.0
-            for i in range(group * spans, (group + 1) * spans):
-                before, parts[i] = before + parts[i], before
-
-    @compiled
-    def pick(risks, places, values, size, spans, sigma, groups, best):
-        """The value at the first place of the least risk of each group."""
-        group = cuda.blockIdx.x * threads + cuda.threadIdx.x
-        if group < groups:
-            least = group * spans
-            for i in range(group * spans + 1, (group + 1) * spans):
-                if risks[i] < risks[least]:
-                    least = i
-            found = places[least]
-            best[group] = np.float64(values[found]) if found != ZERO and sigma[group] > 0 else 0.0
-
-    return {"pack": pack, "pad": pad, "near": near, "far": far, "sums": sums, "accumulate": accumulate, "pick": pick}
-
-
-@cache
-def evaluating(build: Build, formula: _Formula, span: int) -> Kernel:
-    """Kernel that finds the least risk, and where, among the sorted values of every span."""
-    threads, risk = build.threads, device(formula.function)
-
-    @kernel(build, formula.code, span)
-    def evaluate_kernel(values, size, count, sigma, before, risks, places):
-        total = cuda.shared.array(threads, np.float64)
-        least = cuda.shared.array(threads, np.float64)
-        where = cuda.shared.array(threads, np.int64)
-        thread, start = cuda.threadIdx.x, cuda.blockIdx.x * span
-        group = start // size
-        each = span // threads
-        first = start + thread * each
-        own = 0.0
-        for i in range(first, first + each):
-            if i - group * size < count and sigma[group] > 0:
-                square = np.float64(values[i]) / sigma[group]
-                own += square * square
-        total[thread] = own
-        cuda.syncthreads()
-        below = before[cuda.blockIdx.x]
-        for i in range(thread):
-            below += total[i]
-        least[thread], where[thread] = np.inf, start
-        if first == group * size:  # 0 is a candidate too
-            least[thread], where[thread] = risk(0.0, 0, 0.0, count), ZERO
-        for i in range(first, first + each):
-            if i - group * size < count and sigma[group] > 0:
-                square = np.float64(values[i]) / sigma[group]
-                square *= square
-                below += square
-                value = risk(square, i - group * size + 1, below, count)
-                if value < least[thread]:
-                    least[thread], where[thread] = value, i
-        cuda.syncthreads()
-        if thread == 0:
-            for i in range(1, threads):
-                if least[i] < least[0]:
-                    least[0], where[0] = least[i], where[i]
-            risks[cuda.blockIdx.x], places[cuda.blockIdx.x] = least[0], where[0]
-
-    return evaluate_kernel
+        return NumbaStatistics(found, "record" if self._pooled else "trace").minimise(risk, sigma, inverse)
