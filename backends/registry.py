@@ -108,9 +108,9 @@ def choose(
     """Return the backend for a batch of this shape (batch, *shape) and dtype, and this transform.
 
     A backend that the user named, or gave as an object, is replaced only where it does not support the dtype, transform
-    or mode, by the reference. ``"auto"`` selects the fastest backend for this shape: see `numba_crossover`, and
-    `cuda_crossover`, which applies to ``denoising`` whole traces only. With ``on_host`` a backend with memory of its
-    own is replaced by the fastest one in host memory.
+    or mode: by the reference, and a backend with memory of its own by the fastest one in host memory. The latter is
+    also replaced with ``on_host``. ``"auto"`` selects the fastest backend for this shape: see `numba_crossover`, and
+    `cuda_crossover`, which applies to ``denoising`` whole traces only.
     """
     if isinstance(backend, str):
         if backend == "auto":
@@ -118,9 +118,9 @@ def choose(
         if backend not in BACKENDS:
             check_name(backend)  # whose message names "auto" too
         backend = get(backend)
-    if on_host and backend.device:
-        return _fastest(dtype, shape, analysis, False)
-    return backend if accelerates(backend, dtype, analysis) else get(REFERENCE)
+    if accelerates(backend, dtype, analysis) and not (on_host and backend.device):
+        return backend
+    return _fastest(dtype, shape, analysis, False) if backend.device else get(REFERENCE)
 
 
 def _fastest(dtype: str, shape: tuple[int, ...], analysis: Analysis, on_device: bool) -> Backend:

@@ -97,7 +97,6 @@ FIRST: Mapping[str, Mapping[str, tuple[str, Row]]] = {
         "the defaults": ("float32", {}),
         "another rule: universal": ("float32", UNIVERSAL | {"level": 5}),
         "another rule: js": ("float32", JS | {"level": 5}),
-        "another transform: dtcwt": ("float32", {"transform": "dtcwt", "level": 5}),
     },
 }
 """Calls of a new process, one after the other, by backend."""

@@ -1,4 +1,4 @@
-"""Local James-Stein shrinkage of the bands of a DWT, of a dual tree and of a MODWT on the device.
+"""Local James-Stein shrinkage of the bands of a DWT and of a MODWT on the device.
 
 For the definition see `wavefilt.thresholding.local`. For decimated bands a block has a tile of some
 consecutive ones. It puts their energies, and the energies of the adjacent bands, into shared memory, then shrinks its
@@ -47,8 +47,7 @@ class Tile:
     """The constants of a kernel: bands with ``sizes`` coefficients of a tile each, finest first.
 
     With ``finer``, the first band is only a neighbour of others; with ``coarser``, the last. Each band has ``links`` to
-    the next finer and the next coarser band, if there are such. For coefficients of two ``parts``, the kernel reads
-    magnitudes and writes gains.
+    the next finer and the next coarser band, if there are such.
     """
 
     build: Build
@@ -57,7 +56,6 @@ class Tile:
     finer: bool
     coarser: bool
     links: tuple[tuple[Link | None, Link | None], ...]
-    parts: int = 1
 
     @property
     def own(self) -> range:
@@ -110,7 +108,7 @@ class Launch:
 
 
 @lru_cache(maxsize=256)
-def launches(grids: tuple[Grid, ...], build: Build, rows: int, sizes: LocalSizes, parts: int = 1) -> list[Launch]:
+def launches(grids: tuple[Grid, ...], build: Build, rows: int, sizes: LocalSizes) -> list[Launch]:
     """Return launches for bands with these grids, finest first: together as long as tiles have enough coefficients.
 
     Tiles are half as large where the next finer band, with twice the coefficients, is a neighbour.
@@ -131,7 +129,7 @@ def launches(grids: tuple[Grid, ...], build: Build, rows: int, sizes: LocalSizes
             (_link(grids, i, i - 1) if i > first else None, _link(grids, i, i + 1) if i + 1 < last else None)
             for i in range(first, last)
         )
-        tile = Tile(build, grids[0].periodic, own, first < begin, end < last, links, parts)
+        tile = Tile(build, grids[0].periodic, own, first < begin, end < last, links)
         tiles = max(-(-grids[first + i].count // own[i]) for i in tile.own)
         made.append(Launch(first, tiles, tile))
         begin = end
@@ -302,7 +300,7 @@ def _shrinking(c: Tile, band: int) -> DeviceFunction:
     first_of, one, zero = _first_of(threads, sum(c.sizes[c.own[0] : band]) // 4), number(1), number(0)
     rounds, rest, own = size // 4 // threads, size // 4 % threads, number(OWN)
     add_finer, add_coarser = (_adding(c, band, adjacent) for adjacent in (band - 1, band + 1))
-    finer, coarser, gains = max(band - 1, 0), min(band + 1, len(c.sizes) - 1), c.parts > 1
+    finer, coarser = max(band - 1, 0), min(band + 1, len(c.sizes) - 1)
 
     @device
     def shrunk(d, energy, count):
@@ -310,7 +308,7 @@ def _shrinking(c: Tile, band: int) -> DeviceFunction:
 
     @device
     def group(energies, source, target, start, count, v):
-        d0, d1, d2, d3 = (one, one, one, one) if gains else load4(source, start + 4 * v)
+        d0, d1, d2, d3 = load4(source, start + 4 * v)
         if count > 0:
             e0, e1, e2, e3 = load4(energies, place + 4 * v)
             e0, e1, e2, e3 = add_finer(energies, v, (own * e0, own * e1, own * e2, own * e3))
@@ -351,7 +349,7 @@ class Places(NamedTuple):
 def shrinking(c: Tile) -> Kernel:
     """Kernel that writes coefficients of some bands shrunk to the places in ``target`` that they have in ``source``."""
     number, shared, threads, bands = np.dtype(c.build.dtype).type, c.shared, c.build.threads, len(c.sizes)
-    most, root = number(np.finfo(c.build.dtype).max), number(c.parts**0.5)  # thresholds are for one part
+    most = number(np.finfo(c.build.dtype).max)
     measure = in_turn(*(_measuring(c, band) for band in range(bands)))
     shrink = in_turn(*(_shrinking(c, band) for band in c.own))
 
@@ -365,7 +363,7 @@ def shrinking(c: Tile) -> Kernel:
         if row >= rows:
             return
         for band in range(cuda.threadIdx.x, bands, threads):
-            t = thresholds[(first + band) * rows + row] * root
+            t = thresholds[(first + band) * rows + row]
             scales[band] = min(number(1) / t, most) if t > 0 else number(0)
         cuda.syncthreads()
         measure(energies, scales, source, begins, strides, counts, row, tile)

@@ -64,7 +64,6 @@ class KernelOptions:
     stage: int = 3072  # values listed at a time
     sums: tuple[int, int] = (1 << 12, 528)  # samples that a block sums at least, and blocks at most, for a trend
     blocks: tuple[int, int] = (2112, 1056)  # that a launch for sections keeps at least: of the DWT, of the dual tree
-    coarse: int = 64  # elements of a tile of the dual tree at its coarsest level
     local: LocalSizes = LOCAL
 
     def build(self, dtype: str) -> Build:

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from wavefilt.arrays import DType, dtype_name
 from wavefilt.backends.cuda.denoiser import key_of
-from wavefilt.backends.cuda.dual_tree import DualTreePlan
 from wavefilt.backends.cuda.dwt.plan import DwtPlan
 from wavefilt.backends.cuda.modwt import ModwtPlan
 from wavefilt.backends.cuda.options import KernelOptions
@@ -28,7 +27,6 @@ FAMILIES: dict[str, type[Plan]] = {
     "dwt": DwtPlan,
     "modwt": ModwtPlan,
     "dwt2": SectionPlan,
-    "dtcwt": DualTreePlan,
     "dtcwt2": DualTreeSectionPlan,
 }
 """The plans of a transform, by its name."""

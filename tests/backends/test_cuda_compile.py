@@ -24,7 +24,6 @@ METHODS = {
     "modwt": {"transform": "modwt", "wavelet": "db4", "level": 4},
     "js": {"rule": "js", "level": 6},
     "section": {"ndim": 2, "wavelet": "db4", "rule": "universal"},
-    "dual tree": {"transform": "dtcwt", "rule": "js"},
     "dual tree of sections": {"transform": "dtcwt", "rule": "js", "ndim": 2},
     "empirical Bayes": {"rule": "ebayes", "scope": "record"},
 }
@@ -48,7 +47,7 @@ import json
 from tests.support import rehearsal
 options = {"wavelet": "haar", "level": 1, "rule": 0.5}
 methods = [options, {**options, "transform": "modwt"}, {**options, "ndim": 2}]
-methods.append({**options, "wavelet": "legall,qshift_06", "transform": "dtcwt"})
+methods.append({**options, "wavelet": "legall,qshift_06", "transform": "dtcwt", "ndim": 2})
 rehearsal.SHAPES.update({1: [(1, (1 << 16,))], 2: [(1, (64, 64))]})
 launches = rehearsal.needed(json.dumps(methods), ["float32"], (9, 0))
 of_family = {kernel.py_func.__module__.split(".")[3]: (kernel, types) for kernel, types in launches}
@@ -59,7 +58,7 @@ for family, (kernel, types) in of_family.items():
 
 
 def test_a_kernel_of_each_family_compiles(tmp_path):
-    assert {"dwt", "modwt", "sections", "dual_tree"} <= set(python(FAMILIES, tmp_path).split())
+    assert {"dwt", "modwt", "sections"} <= set(python(FAMILIES, tmp_path).split())
 
 
 NO_ROW_STACK = """
@@ -108,7 +107,7 @@ for number, (kernel, types) in enumerate(rehearsal.needed(methods, [dtype], (9, 
         name = f"{module}-{kernel.py_func.__name__}-{number}.sm_{major}{minor}{suffix}.{limit or 0}.ptx"
         Path(folder, name).write_text(ptx_of(library, (major, minor, suffix), limit, kernel.compile.fast))
 """
-SINGLE = re.compile(r"dwt-kernels|sections-dwt2|modwt-|(sections-)?dual_tree-dual_tree")
+SINGLE = re.compile(r"dwt-kernels|sections-dwt2|modwt-|sections-dual_tree-dual_tree")
 """Kernels that use nothing but float32 for samples of float32; others sum squares or compare in float64."""
 SPILLING = re.compile(r"sections-dual_tree-dual_tree_analysis|dwt-one_block|statistics-")
 """Kernels whose registers are limited for an H200: on other GPUs some take local memory."""
@@ -164,10 +163,12 @@ PRECISE = re.compile(r"\b(div\.rn|sqrt\.rn|(add|mul|sub|fma\.rn|setp\.\w+))\.f32
 
 
 @pytest.mark.sm_90
-@pytest.mark.parametrize("name", ["default", "modwt", "dual tree", "section", "empirical Bayes"])
+@pytest.mark.parametrize("name", ["default", "modwt", "dual tree of sections", "section", "empirical Bayes"])
 def test_fast_math_reaches_every_kernel(tmp_path, name):
     """Subnormals are flushed, divisions and roots are approximate, except where a search compares by assembly."""
-    methods = [{**METHODS[name], **({} if name in ("dual tree", "empirical Bayes") else {"shrink": "garrote"})}]
+    methods = [
+        {**METHODS[name], **({} if name in ("dual tree of sections", "empirical Bayes") else {"shrink": "garrote"})}
+    ]
     files = compiled(tmp_path, "float32", methods, [HOPPER], fastmath=True)
     for path in (path for path in files if not re.search("-(scan|whole)-", path.name)):
         assert not PRECISE.search(path.read_text()), path.name

@@ -312,7 +312,6 @@ def difference(a, b):
 @pytest.mark.parametrize(
     ("shape", "axes"),
     [
-        ((3, 200_003), TREE),
         ((300, 5, 421), TREE | {"axes": (0, 2)}),
         ((600, 90, 700), SECTION),
         ((90, 600, 700), SECTION),

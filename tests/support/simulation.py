@@ -97,7 +97,6 @@ SMALL = {
     "stage": 32,
     "sums": (32, 12),
     "blocks": (2, 2),
-    "coarse": 8,
     "local": (512, 8, 9 << 7, 4),
 }
 """Options of kernels with which short rows have several tiles, chunks and lists."""

@@ -1,4 +1,9 @@
-"""The dual tree of both axes: one level in one pass over tiles, as `columns` shows.
+"""The dual-tree transform of sections: one level in one pass over tiles, as `columns` shows.
+
+Along each axis, the elements of both trees lie in turn in one sequence. The first level takes one element to one
+low-pass and one high-pass coefficient, all others four to two of each. High-pass coefficients of both trees are the
+real and imaginary parts of complex ones, whose magnitudes rules count. Axes continue symmetrically beyond their ends at
+every level. For the transform see `wavefilt.transforms.dual_tree`.
 
 Beside the complex coefficients, as pairs of real and imaginary parts, the analysis writes their magnitudes, which rules
 count. In the synthesis half of the threads compute down the columns what is low-pass along the rows, the others what is
@@ -9,34 +14,26 @@ threshold, or by local James-Stein shrinkage, from the mean energy of 3 x 3 coef
 from __future__ import annotations
 
 import math
-from functools import cache
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from wavefilt.backends.cuda.dual_tree import (
-    GAINS,
-    HALF,
-    Along,
-    ComplexPlan,
-    Level,
-    Sliding,
-    Terms,
-    inside,
-    repeated,
-    scaled,
-    sizes,
-)
+from wavefilt.arrays import Array
 from wavefilt.backends.cuda.dwt.tiling import NOT_FINITE, ROWS, up4
 from wavefilt.backends.cuda.options import KernelOptions
-from wavefilt.backends.cuda.plan import ALONE, KEPT, Beside, GridsOf, Place, Shape, Shrinking
+from wavefilt.backends.cuda.plan import ALONE, KEPT, Beside, GridsOf, Place, Plan, Shape, Shrinking
 from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import Build, DeviceArray, DeviceFunction, Kernel, Stream
 from wavefilt.backends.cuda.runtime.target import cuda, device
 from wavefilt.backends.cuda.runtime.wide import filters, load4, load_column, put_at, slide, store
-from wavefilt.backends.cuda.statistics.layout import LENGTH, OFFSET, PITCH, PLACES
+from wavefilt.backends.cuda.statistics.layout import LENGTH, OFFSET, PITCH, PLACES, DetailLayout, NoiseOf
 from wavefilt.backends.cuda.thresholding import KNOWN, shrink
+from wavefilt.thresholding.shrinkage import Shrinkage
+from wavefilt.transforms.dual_tree import SHARE
 
 from .columns import Plane, Tiling, tile_of
 
@@ -50,6 +47,149 @@ BANDS, TURNS = 6, 16
 """Directions of a level, and tiles that a block goes down at most."""
 ROWS_EACH = 16
 """Coefficients of a column of a section that a thread has, for local shrinkage."""
+Terms = list[tuple[float, int]]
+"""Taps, and the places that they apply to, from that of the output on."""
+HALF = 0.5**0.5
+GAINS = "gains"
+"""Name of the function in `Shrinking` by which each coefficient is multiplied by its own factor, in ``details``."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """The constants of the kernels of a level: filters of the first level or of tree a, and how they are built."""
+
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    first: bool
+    build: Build
+
+    @staticmethod
+    def of(bank: Sequence[tuple[float, ...]], level: int, build: Build, back: bool) -> Level:
+        """A level, from 0 on, of `DualTree.filter_bank`; ``back`` for synthesis."""
+        first = 0 if level == 0 else 4
+        begin = first + 2 if back and level == 0 else first  # later ones are synthesised by the transpose
+        return Level(tuple(map(float, bank[begin])), tuple(map(float, bank[begin + 1])), level == 0, build)
+
+    @property
+    def wide(self) -> int:
+        """Elements of the sequence that become two low-pass and two high-pass ones, or are made of such."""
+        return 2 if self.first else 4
+
+    @cached_property
+    def analysis(self) -> tuple[list[Terms], list[Terms]]:
+        """Two low-pass and two high-pass coefficients, of `wide` elements and those around them."""
+        low, high = self.low, self.high
+        if self.first:
+            return tuple([_centred(taps, i) for i in range(2)] for taps in (low, high))  # type: ignore[return-value]
+        begin = 2 - len(low)
+        a, b = (range(begin + tree, begin + tree + 2 * len(low), 2) for tree in range(2))
+        return (
+            [_terms(low, a), _terms(low[::-1], b)],
+            [_terms(high[::-1], b), _terms(high, a)],
+        )
+
+    @cached_property
+    def synthesis(self) -> list[tuple[Terms, Terms]]:
+        """`wide` elements of low-pass and of high-pass coefficients from the first of two on.
+
+        Levels after the first are orthogonal: it is the transpose of `analysis`.
+        """
+        if self.first:
+            return [(_centred(self.low, i), _centred(self.high, i)) for i in range(2)]
+        found: list[tuple[Terms, Terms]] = [([], []) for _ in range(4)]
+        for kind, outputs in enumerate(self.analysis):
+            for w, terms in enumerate(outputs):
+                for tap, place in terms:
+                    found[place % 4][kind].append((tap, w - 2 * (place // 4)))
+        return [(sorted(low, key=_place), sorted(high, key=_place)) for low, high in found]
+
+
+def _place(term: tuple[float, int]) -> int:
+    return term[1]
+
+
+def _terms(taps: Sequence[float], places: Sequence[int]) -> Terms:
+    return [(tap, place) for tap, place in zip(taps, places, strict=True) if tap]
+
+
+def _centred(taps: Sequence[float], place: int) -> Terms:
+    return _terms(taps, range(place - len(taps) // 2, place + len(taps) // 2 + 1))
+
+
+def repeated(outputs: Sequence[Terms], times: int, step: int) -> list[Terms]:
+    """Repeat the outputs, each time ``step`` places further."""
+    return [[(tap, place + i * step) for tap, place in terms] for i in range(times) for terms in outputs]
+
+
+def reach(outputs: Sequence[Terms]) -> tuple[int, int]:
+    """Return the first and the last place that outputs need."""
+    places = [place for terms in outputs for _, place in terms]
+    return min(places), max(places)
+
+
+class Sliding:
+    """A step down the columns by ``new`` rows: of some windows, what outputs are of each.
+
+    A window begins ``before`` its rows, and of the ``kept`` ones those from ``after`` on are loaded in the next step.
+    """
+
+    def __init__(self, outputs: Sequence[Sequence[Terms]], new: int) -> None:
+        """``outputs`` has the terms of every output in every window."""
+        self.new, windows = new, range(len(outputs[0]))
+        reaches = [reach([output[w] for output in outputs]) for w in windows]
+        self.after = [max(last + 1 - new, 0) for _, last in reaches]
+        self.after = [after + after % 2 for after in self.after]  # coefficients are pairs of rows
+        self.kept = [after - first for (first, _), after in zip(reaches, self.after, strict=True)]
+        self.warm = -(-max(self.kept) // new)
+        """Steps that fill the windows."""
+        begins = [sum(self.kept[:w]) + w * new - reaches[w][0] for w in windows]
+        self.outputs = [[(tap, begins[w] + place) for w in windows for tap, place in output[w]] for output in outputs]
+
+    def top(self, window: int) -> int:
+        """The first row of a window that is loaded before that of the first output."""
+        return self.after[window] - self.warm * self.new
+
+
+class Along:
+    """Filters along rows, from ``lead`` elements before the first one of a tile, which end ``lag`` after its last."""
+
+    def __init__(self, outputs: Sequence[Sequence[Terms]], new: int) -> None:
+        """``outputs`` have the terms of every output in every window, of ``new`` elements and those around them."""
+        first, last = reach([terms for output in outputs for terms in output])
+        self.lead, self.lag = up4(-first), up4(max(last + 1 - new, 0))
+        self.outputs = [
+            [(tap, w, place + self.lead) for w, terms in enumerate(output) for tap, place in terms]
+            for output in outputs
+        ]
+
+    def width(self, columns: int) -> int:
+        """Return the elements of a tile, a multiple of eight, that takes ``columns`` with the elements around it."""
+        return (columns - self.lead - self.lag) & ~7
+
+
+def scaled(outputs: Sequence[Terms], factor: float) -> list[Terms]:
+    return [[(tap * factor, place) for tap, place in terms] for terms in outputs]
+
+
+@device
+def inside(i, size):
+    """Return the element at place i of an axis that continues symmetrically beyond its ends.
+
+    A size is the number of elements, and the number to which they are first extended at the end.
+    """
+    there, extended = size
+    i %= 2 * extended
+    if i >= extended:
+        i = 2 * extended - 1 - i
+    i %= 2 * there
+    return i if i < there else 2 * there - 1 - i
+
+
+def sizes(n: int, depth: int) -> list[tuple[int, int]]:
+    """Return the size, for `inside`, of an axis of n samples at every level, finest first, and of the last low-pass."""
+    extended = -(-n >> depth) << depth
+    lengths = (extended >> max(level - 1, 0) for level in range(1, depth + 1))
+    return [(n, extended), *((length, length) for length in lengths)]
 
 
 @cache
@@ -517,10 +657,13 @@ class _At(NamedTuple):
     lowpass: tuple[int, int, int]
 
 
-class DualTreeSectionPlan(ComplexPlan):
-    """A launch for every level. Bands lie in the order of thresholds, which is that of directions reversed."""
+class DualTreeSectionPlan(Plan):
+    """A launch for every level. Bands lie in the order of thresholds, which is that of directions reversed.
 
-    noise = ComplexPlan.noise._replace(directions=BANDS)
+    Coefficients lie in ``parts``, real and imaginary ones in turn, and `layout` says where their magnitudes lie.
+    """
+
+    noise = NoiseOf(SHARE, 2, BANDS)
 
     def __init__(self, shape: Shape, options: KernelOptions) -> None:
         super().__init__(shape, options)
@@ -538,8 +681,16 @@ class DualTreeSectionPlan(ComplexPlan):
             found += [(start + b * apart, stride, rows * columns, s.rows) for b in range(BANDS)]
             start += BANDS * apart
             end += s.rows * 2 * rows * pitch
-        self.hold(start, found)
+        self.parts, kind = self.buffer("coefficients", 2 * start), np.result_type(np.dtype(self.dtype), np.complex64)
+        self.complex = self.parts.view(kind)
+        self.magnitudes = self.buffer("details", start + start // 8 + 8)
+        self.layout = DetailLayout(self.magnitudes, found, lists=start, listed=len(found))
         self._low = self.buffer("lowpass", end)
+
+    @property
+    def _gains(self) -> DeviceArray:
+        """The gains of all coefficients, laid out as the magnitudes are."""
+        return self.buffer("gains", self.magnitudes.size)
 
     def aligned(self, flat: DeviceArray) -> bool:
         """Whether rows of samples begin at multiples of four elements."""
@@ -577,7 +728,10 @@ class DualTreeSectionPlan(ComplexPlan):
         one, of = self._levels[i], self._levels[i].synthesis
         wide = i > 0 or self.aligned(y)
         flags, checks = self.flags if by.source is None else by.source.flags, by.source is not None and i == 0
-        details, weights, weighed = self.coefficients_for(by)
+        details = self.parts if by.details is None else by.details
+        weights, weighed = details, by.function == GAINS
+        if weighed:
+            details = self.parts
         tiles = -(-one.axes[1][1] // synthesis_width(of)), -(-2 * one.bands.rows // rows_in(of))
         source = Plane(self._low, *one.lowpass), Coefficients(details, weights, one.bands)
         after = self._plane(i, y), one.axes, wide, flags, checks
@@ -588,7 +742,7 @@ class DualTreeSectionPlan(ComplexPlan):
 
     def weighed(self, by: Shrinking, stream: Stream) -> Shrinking:
         """Return gains instead of a function and its thresholds: two threads load every coefficient."""
-        own, rows, threads = self.gains, self.shape.rows, self.options.threads
+        own, rows, threads = self._gains, self.shape.rows, self.options.threads
         kernel = pointwise(by.function, self.build)
         for i in range(0, len(self.layout), BANDS):  # bands of a level are equally long
             blocks = -(-self.layout.bands[i].length // (4 * threads))
@@ -598,7 +752,7 @@ class DualTreeSectionPlan(ComplexPlan):
         return by._replace(function=GAINS, details=own, thresholds=None)
 
     def shrunk_together(self, grids: GridsOf, thresholds: DeviceArray, stream: Stream) -> Shrinking:
-        s, target, threads = self.shape, self.gains, self.options.threads
+        s, target, threads = self.shape, self._gains, self.options.threads
         for i, one in enumerate(self._levels):
             rows, columns = one.bands.rows, one.bands.columns
             width = 1 if columns % 4 else 4
@@ -614,6 +768,14 @@ class DualTreeSectionPlan(ComplexPlan):
     def _limits(self, i: int) -> tuple[int, int]:
         """The threshold of a level's first direction, and how far that of the next lies from it."""
         return (BANDS * (i + 1) - 1) * self.shape.rows, -self.shape.rows
+
+    def shrunk(self, shrinkage: Shrinkage, stream: Stream) -> DeviceArray:
+        """Shrink on the host."""
+        return self.shrunk_on_host(shrinkage, self.complex, self.buffer("shrunk", self.parts.size), stream)
+
+    def fill(self, coefficients: Sequence[Array], stream: Stream) -> None:
+        super().fill(coefficients, stream)
+        self.magnitudes[: self.complex.size].copy_to_device(np.abs(self.complex.copy_to_host()))
 
     def approximation(self) -> Place:
         (begin, plane, pitch), (*_, rows, columns) = self._levels[-1].lowpass, self._levels[-1].bands
