@@ -151,9 +151,6 @@ class DeviceBackend(Backend, Protocol):
     def at_once(self, x: Any, options: Options, axes: tuple[int, ...], wait: bool) -> Any:
         """An array on the device denoised as its kind, if that needs neither `take` nor the host; else None."""
 
-    def spun(self, x: Any, options: Options, level: int) -> Any:
-        """The mean of ``options.spins`` denoises of shifted rows of an array on the device; None as `denoise`."""
-
 
 class Taken(Protocol):
     """Rows taken in, and the way back to the kind of array they came as."""

@@ -395,13 +395,9 @@ def _rows_on_gpu(
     """
     level = options.level_for(*x.shape[1:])
     steady = not isinstance(options.sigma, tuple) and not options.blend and not options.host_only
-    whole = steady and (options.spins == 1 or not options.trend) and level and len(x)  # trends go before shifts
+    whole = steady and options.spins == 1 and level and len(x)
     if whole and accelerates(backend, arrays.dtype_name(x.dtype), options.analysis(level)):
-        if options.spins > 1:
-            y = backend.spun(x, options, level)
-        else:
-            done = backend.denoise(x, options, level, False, out, wait=wait)
-            y = None if done is None else done[0]
-        if y is not None:
-            return y
+        done = backend.denoise(x, options, level, False, out, wait=wait)
+        if done is not None:
+            return done[0]
     return backend.to_device(run(backend.to_host(x), options, backend).samples, x)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -28,8 +27,6 @@ from wavefilt.statistics.mergeable import Summation
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.vocabulary import Scope
-
-from . import cycle_spinning
 
 __all__ = ["Cuda", "CudaPyramid", "KernelOptions"]
 
@@ -329,13 +326,6 @@ class Cuda(Backend):
         except OutOfMemory:
             return None
         return None if done is None else library.as_floating(done[0], x)
-
-    @retried
-    def spun(self, x: Samples, options: Options, level: int) -> Samples | None:
-        """Return the mean over `Options.spins` shifts of an array on a GPU; None if a sample is not finite."""
-        once = partial(self.denoise, options=replace(options, spins=1), level=level)
-        build = self.options.build(interop.dtype_name(x))
-        return cycle_spinning.denoise(once, x, options, level, build)
 
     def whole(
         self, x: Samples, options: Options, level: int, report: bool, out: Samples | None, wait: bool = True

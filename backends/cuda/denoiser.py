@@ -46,7 +46,6 @@ class Denoiser:
         self._layout = plan.all_counted if local else plan.layout
         self._bands = s.level + local  # bands with a threshold
         self._trends = None if options.trend is None else Trends(plan, options.trend)
-        self._means = self._trends.means if self._trends is not None and self._trends.fused else None
         self._samples = s.samples * (s.rows if self._pooled else 1)
         self._function = options.function(s.samples)
         self._given = float(options.sigma) if isinstance(options.sigma, (int, float)) else 0.0
@@ -86,7 +85,7 @@ class Denoiser:
         if len(self.plan.shape.size) > 1:  # the caller fills dead traces of sections, as other gaps
             self._mark_dead(x, stream, self._flags, NOT_FINITE, 0, 1)
         by = self._choose(x, stream) if self.replayable else self._choose_on_host(x, stream)
-        self.plan.inverse(y, stream, by._replace(source=Source(x, self._live, self._flags), means=self._means))
+        self.plan.inverse(y, stream, by._replace(source=Source(x, self._live, self._flags)))
         if self._trends is not None:
             self._trends.restore(y, self._live, stream)
 
@@ -120,7 +119,7 @@ class Denoiser:
                 after.record(side)
 
         x = samples if self._trends is None else self._trends.removed(samples, stream)
-        plan.forward(x, stream, Beside(fork, self._flags, self._means))
+        plan.forward(x, stream, Beside(fork, self._flags))
         if beside:
             self._find_runs(samples, stream)
             after.wait(stream)

@@ -83,7 +83,7 @@ class Source(NamedTuple):
 class Shrinking(NamedTuple):
     """How the inverse changes details: by a function and thresholds, level by level, or by reading other ``details``.
 
-    It may read another ``approximation`` too. A plan that `centres` adds ``means`` to the rows that are live.
+    It may read another ``approximation`` too.
     """
 
     function: str = "keep"
@@ -91,18 +91,16 @@ class Shrinking(NamedTuple):
     details: DeviceArray | None = None
     approximation: DeviceArray | None = None
     source: Source | None = None
-    means: DeviceArray | None = None
 
 
 class Beside(NamedTuple):
     """Work beside a forward transform: ``after_first`` is called after its first launch.
 
-    ``flags`` mark samples that are not finite. A plan that `centres` subtracts ``means`` from the rows.
+    ``flags`` mark samples that are not finite.
     """
 
     after_first: Callable[[], None] = lambda: None
     flags: DeviceArray | None = None
-    means: DeviceArray | None = None
 
 
 GridsOf = Callable[[], tuple[Grid, ...]]
@@ -137,7 +135,6 @@ class Plan(ABC):
     together = 1  # bands whose medians are searched when that of the finest is wanted and the energy of all
     noise = NoiseOf()
     copies = False  # whether the kernels of `inverse` copy the rows that are not live
-    centres = False  # whether the first launch of `forward` takes means off rows, and the last of `inverse` adds them
 
     def __init__(self, shape: Shape, options: KernelOptions) -> None:
         self.shape, self.options, self.dtype = shape, options, shape.dtype

@@ -63,11 +63,11 @@ def fit(build: Build, line: bool) -> Kernel:
 
 @cache
 def settle(build: Build, line: bool) -> Kernel:
-    """Kernel of the middle and the slope of each row from the sums of its parts, and of the middles as samples."""
-    threads, total, number = build.threads, summing(build.threads), np.dtype(build.dtype).type
+    """Kernel of the middle and the slope of each row from the sums of its parts."""
+    threads, total = build.threads, summing(build.threads)
 
     @kernel(build, line)
-    def settle_kernel(partial, parts, samples, rows, trends, means):
+    def settle_kernel(partial, parts, samples, rows, trends):
         sums = cuda.shared.array(threads, np.float64)
         thread, row = cuda.threadIdx.x, cuda.blockIdx.y + ROWS * cuda.blockIdx.z
         if row >= rows:
@@ -82,8 +82,6 @@ def settle(build: Build, line: bool) -> Kernel:
                 size = np.float64(samples)
                 spread = size if field == 0 else max(size * (size * size - 1) / 12, 1.0)
                 trends[2 * row + field] = sums[0] / spread
-                if field == 0:
-                    means[row] = number(sums[0] / spread)
             cuda.syncthreads()
 
     return settle_kernel
@@ -91,10 +89,7 @@ def settle(build: Build, line: bool) -> Kernel:
 
 @cache
 def change(build: Build, line: bool, restoring: bool) -> Kernel:
-    """Kernel that takes the trends off rows, or, if ``restoring``, adds them again to rows that are ``live``.
-
-    The arrays have ``count`` of the ``samples`` of a row, from ``first`` on.
-    """
+    """Kernel that subtracts the trends from rows, or, if ``restoring``, adds them to rows that are ``live``."""
     number = np.dtype(build.dtype).type
 
     @device
@@ -109,36 +104,32 @@ def change(build: Build, line: bool, restoring: bool) -> Kernel:
         return value + own if restoring else value - own
 
     @kernel(build, line, restoring)
-    def change_kernel(x, y, first, count, samples, rows, aligned, trends, live):
+    def change_kernel(x, y, samples, rows, aligned, trends, live):
         row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
         if row >= rows or (restoring and live[row] == 0):
             return
-        start, middle = row * count, 0.5 * (samples - 1)
+        start, middle = row * samples, 0.5 * (samples - 1)
         level, slope = trends[2 * row], trends[2 * row + 1] if line else 0.0
-        wide, thread, step = count // 4 if aligned else 0, cuda.grid(1), cuda.gridsize(1)
+        wide, thread, step = samples // 4 if aligned else 0, cuda.grid(1), cuda.gridsize(1)
         for v in range(thread, wide, step):
-            at, i = start + 4 * v, first + 4 * v
+            i = 4 * v
+            at = start + i
             a, b, c, d = load4(x, at)
             p, q = trend(level, slope, middle, i), trend(level, slope, middle, i + 1)
             r, s = trend(level, slope, middle, i + 2), trend(level, slope, middle, i + 3)
             store(y, at, (changed(a, p), changed(b, q), changed(c, r), changed(d, s)))
-        for i in range(4 * wide + thread, count, step):
-            y[start + i] = changed(x[start + i], trend(level, slope, middle, first + i))
+        for i in range(4 * wide + thread, samples, step):
+            y[start + i] = changed(x[start + i], trend(level, slope, middle, i))
 
     return change_kernel
 
 
 class Trends:
-    """Trends of the rows of a plan, which are removed before the transform and added again after it.
-
-    If ``fused``, the plan does both, with `means`.
-    """
+    """Trends of the rows of a plan, which are removed before the transform and added again after it."""
 
     def __init__(self, plan: Plan, kind: Detrend) -> None:
         s, (self._least, parts) = plan.shape, plan.options.sums
         self.plan, self.line = plan, kind == "line"
-        self.fused = plan.centres and not self.line
-        self.means = cuda.device_array(s.rows, s.dtype)
         most = max(parts // s.rows, 1)
         self.chunk = max(-(-s.samples // most) + 3 & ~3, self._least)
         self.parts = -(-s.samples // self.chunk)
@@ -146,25 +137,22 @@ class Trends:
         self._trends = cuda.device_array(2 * s.rows, np.float64)
 
     def removed(self, x: DeviceArray, stream: Stream) -> DeviceArray:
-        """Return the flat rows of ``x`` without their trends; ``x`` itself if that is left to the plan."""
+        """Return the flat rows of ``x`` without their trends."""
         s, build = self.plan.shape, self.plan.build
         sums = fit(build, self.line)[grid(self.parts, s.rows), build.threads, stream]
         sums(x, s.samples, s.rows, self.plan.aligned(x), self.chunk, self._partial)
         ends = settle(build, self.line)[grid(1, s.rows), build.threads, stream]
-        ends(self._partial, self.parts, s.samples, s.rows, self._trends, self.means)
-        if self.fused:
-            return x
+        ends(self._partial, self.parts, s.samples, s.rows, self._trends)
         out = self.plan.buffer("detrended", s.rows * s.samples)
         self._change(False, x, out, self.plan.flags, stream)
         return out
 
     def restore(self, y: DeviceArray, live: DeviceArray, stream: Stream) -> None:
-        """Add them to the rows of ``y`` that are ``live``, in place, unless the plan does."""
-        if not self.fused:
-            self._change(True, y, y, live, stream)
+        """Add the trends to the rows of ``y`` that are ``live``, in place."""
+        self._change(True, y, y, live, stream)
 
     def _change(self, restoring: bool, x: DeviceArray, y: DeviceArray, live: DeviceArray, stream: Stream) -> None:
         s, build = self.plan.shape, self.plan.build
         aligned, blocks = self.plan.aligned(x) and self.plan.aligned(y), -(-s.samples // self._least)
         launch = change(build, self.line, restoring)[grid(blocks, s.rows), build.threads, stream]
-        launch(x, y, 0, s.samples, s.samples, s.rows, aligned, self._trends, live)
+        launch(x, y, s.samples, s.rows, aligned, self._trends, live)

@@ -221,7 +221,7 @@ class _Forward(_Tile):
 
 @cache
 def _loading(c: _Forward) -> DeviceFunction:
-    """Device function: the samples of an interior tile, less ``mean``, into shared memory."""
+    """Device function: the samples of an interior tile into shared memory."""
     f, levels, threads = c.of.filter, c.of.levels, c.of.build.threads
     quads = (c.halo + c.of.tile + f.lag * ((1 << levels) - 1) + 3) >> 2
     rounds, rest = quads // threads, quads % threads
@@ -229,21 +229,21 @@ def _loading(c: _Forward) -> DeviceFunction:
     quad, spot = c.layout.quad, c.layout.spot
 
     @device
-    def four(buffer, x, source, mean, v):
+    def four(buffer, x, source, v):
         a, b, c, d = load4(x, source + 4 * v)
-        store(buffer, quad(v, even, odd), (a - mean, b - mean, c - mean, d - mean))
+        store(buffer, quad(v, even, odd), (a, b, c, d))
 
     @device
-    def load(buffer, x, source, aligned, mean):
+    def load(buffer, x, source, aligned):
         thread = cuda.threadIdx.x
         if aligned:
             for j in range(rounds):
-                four(buffer, x, source, mean, thread + j * threads)
+                four(buffer, x, source, thread + j * threads)
             if thread < rest:
-                four(buffer, x, source, mean, thread + rounds * threads)
+                four(buffer, x, source, thread + rounds * threads)
         else:
             for t in range(thread, 4 * quads, threads):
-                buffer[spot(t, even, odd)] = x[source + t] - mean
+                buffer[spot(t, even, odd)] = x[source + t]
 
     return load
 
@@ -288,21 +288,21 @@ def _analysing(c: _Forward, level: int) -> DeviceFunction:
 
 @cache
 def _loading_both_ends(c: _Forward) -> DeviceFunction:
-    """Device function: the samples of a boundary block, whose row lacks ``gap`` from ``joint`` on, less ``mean``."""
+    """Device function: the samples of a boundary block, whose row lacks ``gap`` from ``joint`` on."""
     threads, lead4 = c.of.build.threads, up4(c.of.filter.lead)
     even, odd, _, _ = c.places(1)
     spot = c.layout.spot
 
     @device
-    def load(buffer, rows, row, length, joint, gap, mean):
+    def load(buffer, rows, row, length, joint, gap):
         thread, x, source = cuda.threadIdx.x, rows.array, row * rows.pitch
         quads = length >> 2 if rows.aligned else 0
         for v in range(thread, quads, threads):
             i = 4 * v
             a, b, c, d = load4(x, source + (i if i < joint else i + gap))
-            store(buffer, spot(i + lead4, even, odd), (a - mean, b - mean, c - mean, d - mean))
+            store(buffer, spot(i + lead4, even, odd), (a, b, c, d))
         for i in range(4 * quads + thread, length, threads):
-            buffer[spot(i + lead4, even, odd)] = x[source + (i if i < joint else i + gap)] - mean
+            buffer[spot(i + lead4, even, odd)] = x[source + (i if i < joint else i + gap)]
 
     return load
 
@@ -338,12 +338,12 @@ def _analysing_both_ends(c: _Forward) -> DeviceFunction:
     extend = extending(c.of.filter, c.of.build.dtype, threads, c.of.build.padding)
 
     @device
-    def both_ends(buffer, rows, bands, extent, table, row, mean):
+    def both_ends(buffer, rows, bands, extent, table, row):
         thread, n, begin, tiles = cuda.threadIdx.x, extent.samples, bands.begin[0], extent.tiles
         even, odd, next_even, next_odd = places
         gap = tiles * tile - (margin << levels) if tiles > 0 else 0
         length = n - gap  # of the boundary block's row
-        load(buffer, rows, row, length, seam << levels, gap, mean)
+        load(buffer, rows, row, length, seam << levels, gap)
         for level in range(1, levels + 1):
             coarser = levels - level
             cuda.syncthreads()
@@ -381,29 +381,25 @@ def _analysing_both_ends(c: _Forward) -> DeviceFunction:
 
 
 @cache
-def forward(of: FusedLevels, centred: bool = False) -> Kernel:
-    """Kernel of the levels ``of`` some filters, compiled with everything as constants.
-
-    If ``centred``, of rows less their means.
-    """
+def forward(of: FusedLevels) -> Kernel:
+    """Kernel of the levels ``of`` some filters, compiled with everything as constants."""
     c = _Forward(of)
     shared, number, tile = 2 * sum(c.halves), np.dtype(of.build.dtype).type, of.tile
     origin = (c.cut.left << of.levels) - tile - c.halo
     load, both_ends = _loading(c), _analysing_both_ends(c)
     interior = in_turn(*(_analysing(c, level) for level in range(1, of.levels + 1)))
 
-    @kernel(of.build, of, centred)
-    def forward_kernel(samples, bands, extent, table, means):
+    @kernel(of.build, of)
+    def forward_kernel(samples, bands, extent, table):
         buffer = cuda.shared.array(shared, number)
         index = cuda.blockIdx.x
         row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
         if row >= extent.rows:
             return
-        mean = means[row] if centred else number(0)
         if index == 0:
-            both_ends(buffer, samples, bands, extent, table, row, mean)
+            both_ends(buffer, samples, bands, extent, table, row)
             return
-        load(buffer, samples.array, row * samples.pitch + (index * tile + origin), samples.aligned, mean)
+        load(buffer, samples.array, row * samples.pitch + (index * tile + origin), samples.aligned)
         cuda.syncthreads()
         interior(buffer, bands, row, index)
 
@@ -520,7 +516,7 @@ def _synthesising_both_ends(c: _Inverse) -> DeviceFunction:
     synthesise, put = synthesis(c.of.filter, c.of.lo, c.of.hi, c.of.build.padding), putting(c.of.build.padding)
 
     @device
-    def compute(buffer, place, halo, source, output, count, finer, rows, start, below, tiles, gap, flags):
+    def compute(buffer, place, halo, source, output, count, finer, rows, start, tiles, gap, flags):
         (even, odd), (next_even, next_odd) = source, output
         for v in range(cuda.threadIdx.x, (count + 7) >> 3, threads):
             values = synthesise(buffer, v + (halo >> 2), even, odd, place)
@@ -528,9 +524,6 @@ def _synthesising_both_ends(c: _Inverse) -> DeviceFunction:
                 put(buffer, v, next_even, next_odd, values)
                 continue
             y0, y1, y2, y3, y4, y5, y6, y7 = values
-            y0, y1, y2, y3 = y0 - below, y1 - below, y2 - below, y3 - below
-            y4, y5, y6, y7 = y4 - below, y5 - below, y6 - below, y7 - below
-            values = y0, y1, y2, y3, y4, y5, y6, y7
             u = 8 * v
             at = start + u
             if tiles > 0 and u >= left:
@@ -556,7 +549,7 @@ def _both_ends(c: _Inverse) -> DeviceFunction:
     load, compute = _shrinking_both_ends(c), _synthesising_both_ends(c)
 
     @device
-    def both_ends(buffer, bands, thresholds, rows, extent, row, below, flags):
+    def both_ends(buffer, bands, thresholds, rows, extent, row, flags):
         thread, tiles = cuda.threadIdx.x, extent.tiles
         gap = tiles * tile - (margin << levels) if tiles > 0 else 0
         n, place, begin = extent.samples, 0, bands.begin[0]
@@ -583,7 +576,7 @@ def _both_ends(c: _Inverse) -> DeviceFunction:
             length -= gap >> finer
             count, halo = (length + 2 * before + after, 0) if finer > 0 else (length, before)
             start = row * rows.pitch
-            compute(buffer, place, halo, source, output, count, finer, rows, start, below, tiles, gap, flags)
+            compute(buffer, place, halo, source, output, count, finer, rows, start, tiles, gap, flags)
             cuda.syncthreads()
             if periodized and finer > 0:
                 even, odd = output
@@ -664,10 +657,8 @@ def _finest(c: _Inverse) -> DeviceFunction:
     synthesise = synthesis(c.of.filter, c.of.lo, c.of.hi, c.of.build.padding)
 
     @device
-    def group(buffer, y, at, aligned, below, flags, v):
+    def group(buffer, y, at, aligned, flags, v):
         y0, y1, y2, y3, y4, y5, y6, y7 = synthesise(buffer, v + first, even, odd, 0)
-        y0, y1, y2, y3 = y0 - below, y1 - below, y2 - below, y3 - below
-        y4, y5, y6, y7 = y4 - below, y5 - below, y6 - below, y7 - below
         values = y0, y1, y2, y3, y4, y5, y6, y7
         check((y0 + y1) + (y2 + y3) + (y4 + y5) + (y6 + y7), flags)
         if aligned:
@@ -677,22 +668,19 @@ def _finest(c: _Inverse) -> DeviceFunction:
                 y[at + 2 * PAIRS * v + i] = values[i]
 
     @device
-    def finest(buffer, y, at, aligned, below, flags):
+    def finest(buffer, y, at, aligned, flags):
         thread = cuda.threadIdx.x
         for j in range(rounds):
-            group(buffer, y, at, aligned, below, flags, thread + j * threads)
+            group(buffer, y, at, aligned, flags, thread + j * threads)
         if thread < rest:
-            group(buffer, y, at, aligned, below, flags, thread + rounds * threads)
+            group(buffer, y, at, aligned, flags, thread + rounds * threads)
 
     return finest
 
 
 @cache
-def inverse(of: FusedLevels, function: str, centred: bool = False) -> Kernel:
-    """Kernel of the levels ``of`` some reconstruction filters, details shrunk by ``function``; see `forward`.
-
-    If ``centred``, their means are added to rows again.
-    """
+def inverse(of: FusedLevels, function: str) -> Kernel:
+    """Kernel of the levels ``of`` some reconstruction filters, details shrunk by ``function``; see `forward`."""
     c = _Inverse(of, function)
     levels, tile, threads, shared = of.levels, of.tile, of.build.threads, c.shared
     left, number = c.cut.left, np.dtype(of.build.dtype).type
@@ -703,8 +691,8 @@ def inverse(of: FusedLevels, function: str, centred: bool = False) -> Kernel:
     inner = in_turn(*(_synthesising(c, level) for level in range(levels, 1, -1)))
     finest, both_ends, copy = _finest(c), _both_ends(c), copying(threads)
 
-    @kernel(of.build, of, function, centred, registers=registers(of, function))
-    def inverse_kernel(bands, thresholds, samples, extent, unchanged, means, flags):
+    @kernel(of.build, of, function, registers=registers(of, function))
+    def inverse_kernel(bands, thresholds, samples, extent, unchanged, flags):
         buffer = cuda.shared.array(shared, number)
         index = cuda.blockIdx.x
         row, tiles, y, pitch = cuda.blockIdx.y + ROWS * cuda.blockIdx.z, extent.tiles, samples.array, samples.pitch
@@ -719,13 +707,12 @@ def inverse(of: FusedLevels, function: str, centred: bool = False) -> Kernel:
             else:
                 copy(unchanged.x, y, at, at + tile, flags)
             return
-        below = -means[row] if centred else number(0)  # to subtract 0 is no instruction
         if index == 0:
-            both_ends(buffer, bands, thresholds, samples, extent, row, below, flags)
+            both_ends(buffer, bands, thresholds, samples, extent, row, flags)
             return
         load(buffer, bands, thresholds, extent, row, index)
         cuda.syncthreads()
         inner(buffer)
-        finest(buffer, y, at, samples.aligned, below, flags)
+        finest(buffer, y, at, samples.aligned, flags)
 
     return inverse_kernel

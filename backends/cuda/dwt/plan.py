@@ -26,7 +26,7 @@ class DwtPlan(Plan):
     samples of a row, then its coefficients at every level.
     """
 
-    copies = centres = True
+    copies = True
 
     def __init__(self, shape: Shape, options: KernelOptions) -> None:
         ((lo, hi, rec_lo, rec_hi),), (mode,) = shape.filters, shape.modes
@@ -79,13 +79,13 @@ class DwtPlan(Plan):
         build = self.build._replace(threads=threads)
         return one_block.OneBlock(self.shape, self.lengths, build, self._asked.few, rule, sigma_of, function).launch
 
-    def forward_kernel(self, i: int, centred: bool = False) -> Kernel:
+    def forward_kernel(self, i: int) -> Kernel:
         """Return the kernel of the i-th launch of `forward`."""
-        return forward(self._compiled_for[i][0], centred)
+        return forward(self._compiled_for[i][0])
 
-    def inverse_kernel(self, i: int, function: str, centred: bool = False) -> Kernel:
+    def inverse_kernel(self, i: int, function: str) -> Kernel:
         """Return the kernel of the i-th launch of `inverse`, counted from the finest levels."""
-        return inverse(self._compiled_for[i][1], function, centred)
+        return inverse(self._compiled_for[i][1], function)
 
     def _rows(self, i: int, flat: DeviceArray) -> Rows:
         """Return the rows that the i-th launch reads or, of `inverse`, writes."""
@@ -97,10 +97,10 @@ class DwtPlan(Plan):
         return Extent(first, self.lengths[first], self.shape.rows, tiles)
 
     def forward_launch(self, i: int, x: DeviceArray, stream: Stream, beside: Beside = ALONE) -> None:
-        tiles, means = self._tiles[i][0], None if i else beside.means
-        launch = self.forward_kernel(i, means is not None)[grid(tiles + 1, self.shape.rows), self.build.threads, stream]
+        tiles = self._tiles[i][0]
+        launch = self.forward_kernel(i)[grid(tiles + 1, self.shape.rows), self.build.threads, stream]
         bands = Bands(self.details, *self._where[i], self._approximations[i])
-        launch(self._rows(i, x), bands, self._extent(i, tiles), self._table, self.details if means is None else means)
+        launch(self._rows(i, x), bands, self._extent(i, tiles), self._table)
 
     def approximation(self) -> Place:
         offset, pitch, length, rows = self.all_counted.bands[-1]
@@ -125,10 +125,7 @@ class DwtPlan(Plan):
         rows, tiles, target = self.shape.rows, self._tiles[i][1], self._rows(i, y)
         details, thresholds = (self.details if array is None else array for array in (by.details, by.thresholds))
         x, live, flags = by.source or (target.array, self.flags, self.flags)
-        means = None if i else by.means
-        launch = self.inverse_kernel(i, by.function, means is not None)[
-            grid(tiles + 1, rows), self.build.threads, stream
-        ]
+        launch = self.inverse_kernel(i, by.function)[grid(tiles + 1, rows), self.build.threads, stream]
         coarser = self._approximations[i]
         if by.approximation is not None and i == self.launches - 1:
             coarser = by.approximation
@@ -137,4 +134,4 @@ class DwtPlan(Plan):
             Unchanged(x, live, i == 0 and by.source is not None),
         )
         extent = self._extent(i, tiles)
-        launch(bands, thresholds, target, extent, unchanged, details if means is None else means, flags)
+        launch(bands, thresholds, target, extent, unchanged, flags)
