@@ -10,7 +10,7 @@ of Dask and several GPUs give the result of whole traces.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import groupby, pairwise
@@ -28,7 +28,7 @@ from wavefilt.statistics import mergeable
 from wavefilt.statistics.mergeable import Details, HostTally, Interval, PassStatistics, State, Tally
 from wavefilt.statistics.reference import Measured, ReferenceStatistics, Statistics
 from wavefilt.thresholding.shrinkage import Shrinkage
-from wavefilt.transforms import DWT, DWT2, Analysis, Pyramid
+from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.trend import Trend, fit_read, of_rows
 from wavefilt.vocabulary import Detrend
 from wavefilt.wavelets.boundary import ROUND, extended
@@ -41,7 +41,7 @@ BINS = {4: 1 << 16, 8: 1 << 21}
 """Bins of a table of magnitudes, by their bytes: two passes find a float32, three a float64."""
 READ = 1 << 18
 """Samples of a row per read when looking for dead rows."""
-BLOCK, LIGHT_BLOCK = 8 << 20, 32 << 20
+BLOCK = 16 << 20
 """Smallest block of samples in bytes; larger blocks are hardly faster."""
 BLOCKS = 16
 """Largest number of blocks; with 16, the memory for all steps is about that of the result."""
@@ -60,8 +60,6 @@ Visit = Callable[[Chunk, Pyramid], None]
 Result = TypeVar("Result")
 Change = Callable[[Trend, Array, int, Array], None]
 """`Trend.remove` or `Trend.add`."""
-ChangeCurves = Callable[[np.ufunc, Pyramid], None]
-"""`NoiseCurves.change` of the rows of a pyramid."""
 Begin = Callable[[], tuple[Visit, Callable[[], Result]]]
 """Start one thread's share of a pass: returns the function for every chunk, and one for the result of the share."""
 
@@ -133,17 +131,6 @@ def measure(
         noise = np.where(np.isnan(noise), own, noise)
     sigma, thresholds = options.thresholds(statistics, samples, noise)
     return Measured(sigma, thresholds, statistics.mean_square() if report else None)
-
-
-def rebuilt(
-    backend: Backend, pyramid: Pyramid, shrinkage: Shrinkage, change: ChangeCurves | None, out: Array | None = None
-) -> Array:
-    """Shrink and reconstruct coefficients; ``change`` multiplies them by the noise that they were divided by."""
-    if change is None:
-        return backend.reconstruct(pyramid, shrinkage, out)  # type: ignore[no-any-return]
-    pyramid = backend.shrunk(pyramid, shrinkage)
-    change(np.multiply, pyramid)
-    return backend.reconstruct(pyramid)  # type: ignore[no-any-return]
 
 
 class Rows:
@@ -501,8 +488,7 @@ def denoise(
             if measured is None or not backend.device:
                 return y, measured or []
             return y, [Estimate.of(measured, chunks.whole(x)[0], x, options, level)]
-    least = LIGHT_BLOCK if _light(options) else BLOCK
-    blocks = min(len(x), x.nbytes // least, BLOCKS)
+    blocks = min(len(x), x.nbytes // BLOCK, BLOCKS)
     if blocks < 2 or options.scope == "record" or backend.device:
         return _by_steps(x, options, backend, level, report, out)
     y, found = backend.result(x.shape, x.dtype) if out is None else out, []
@@ -516,7 +502,7 @@ def denoise(
         if done is not own:
             own[:] = done
         found += [replace(e, segments=replace(e.segments, rows=e.segments.rows + first)) for e in estimates]
-    return y, joined(found)
+    return y, found
 
 
 def _without_dead(
@@ -536,14 +522,7 @@ def _without_dead(
             measured = Measured(nothing, nothing, nothing if report else None)
             segments = replace(part, rows=part.rows[own], starts=part.starts[own])
             estimates.append(Estimate.of(measured, segments, None, options, depth))
-    return y, joined(estimates)
-
-
-def _light(options: Options) -> bool:
-    """Return whether the coefficients, about as many as samples, are all that memory is needed for."""
-    rule = options.rule
-    single = isinstance(rule.shrink, str)  # a function of single coefficients
-    return options.transform in (DWT, DWT2) and options.plain and options.trend is None and single
+    return y, estimates
 
 
 def _by_steps(
@@ -713,8 +692,12 @@ class _SegmentGroup:
             estimate = Estimate.of(measured, part, self._given[i], self.options, depth)
             shrinkage = estimate.shrinkage(self.options, pyramid.samples)
             fits = not self._turn and self._out is not None and self._out.shape == self._given[i].shape
-            change = self._curves[i].change if self._curves else None
-            y = rebuilt(self.backend, pyramid, shrinkage, change, self._out if fits else None)
+            if self._curves:
+                pyramid = self.backend.shrunk(pyramid, shrinkage)
+                self._curves[i].change(np.multiply, pyramid)
+                y = self.backend.reconstruct(pyramid)
+            else:
+                y = self.backend.reconstruct(pyramid, shrinkage, self._out if fits else None)
             y = _back(y, self._shifts[i], self.options.mode)
             if self._turn:
                 mean = self._done[i][0]
@@ -836,27 +819,6 @@ def _window_energy(
         total, count = np.where(known, squares, 0).sum(axis=1, keepdims=True), known.sum(axis=1, keepdims=True)
         squares = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
     return np.asarray(np.sqrt(squares))
-
-
-def joined(estimates: Iterable[Estimate]) -> list[Estimate]:
-    """Return one estimate for each shape of segments; sections with gaps keep their own."""
-    alike, alone = dict[tuple[int, ...], list[Estimate]](), list[Estimate]()
-    for own in estimates:
-        (alike.setdefault(own.segments.shape, []) if own.segments.live is None else alone).append(own)
-    return [*(_side_by_side(alike[shape]) for shape in sorted(alike)), *alone]
-
-
-def _side_by_side(found: Sequence[Estimate]) -> Estimate:
-    """Return one estimate for the segments of all, which have one shape."""
-
-    def columns(name: str) -> Any:
-        known = [getattr(own, name) for own in found if getattr(own, name) is not None]
-        return np.hstack(known) if known else None
-
-    parts = [own.segments for own in found]
-    rows, starts = np.concatenate([part.rows for part in parts]), np.concatenate([part.starts for part in parts])
-    numbers = {name: columns(name) for name in ("sigma", "thresholds", "power", "approximation")}
-    return replace(found[0], segments=replace(parts[0], rows=rows, starts=starts), **numbers)
 
 
 def spread(levels: Sequence[Floats]) -> tuple[list[float], list[list[float]]]:
