@@ -1,10 +1,9 @@
 """The steps of denoising: decompose, estimate the noise, choose thresholds, shrink and reconstruct.
 
-Traces that share thresholds are a group: one trace, or with scope "record" all of them. `denoise_group` has the steps
-for two kinds of groups: `denoise` makes one of the segments between gaps in memory, `denoise_chunks` one of the chunks
-of `Rows`, in memory, in a file or on a device, whose coefficients are computed again in every pass. The tasks of Dask
-do the same steps of `Rows`. Counts of a pass are merged exactly (`wavefilt.statistics.mergeable`), so chunks, the tasks
-of Dask and several GPUs give the result of whole traces.
+Traces that share thresholds are a group: one trace, or with scope "record" all of them. `denoise` takes groups of
+segments between gaps in memory, `denoise_chunks` groups of chunks of `Rows`, in memory, in a file or on a device, whose
+coefficients are computed again in every pass. The tasks of Dask do the same steps of `Rows`. What a pass counts is
+exact (`wavefilt.statistics.mergeable`), so chunks and the tasks of Dask give the result of whole traces.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import groupby, pairwise
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,7 +23,6 @@ from wavefilt.chunks import Chunk, Segments, cut
 from wavefilt.errors import SQUARES_OVERFLOW
 from wavefilt.noise_curves import NoiseCurves, of_pyramid, pooled
 from wavefilt.options import Options
-from wavefilt.statistics import mergeable
 from wavefilt.statistics.mergeable import Details, HostTally, Interval, PassStatistics, State, Tally
 from wavefilt.statistics.reference import Measured, ReferenceStatistics, Statistics
 from wavefilt.thresholding.shrinkage import Shrinkage
@@ -57,11 +55,8 @@ The filters of a level reach some periods beyond the window, into the signal tha
 
 Visit = Callable[[Chunk, Pyramid], None]
 """Function called with a chunk and its coefficients."""
-Result = TypeVar("Result")
 Change = Callable[[Trend, Array, int, Array], None]
 """`Trend.remove` or `Trend.add`."""
-Begin = Callable[[], tuple[Visit, Callable[[], Result]]]
-"""Start one thread's share of a pass: returns the function for every chunk, and one for the result of the share."""
 
 
 @dataclass(frozen=True)
@@ -102,34 +97,20 @@ class Job:
         return found
 
 
-def denoise_group(group: _SegmentGroup | _ChunkGroup, report: bool = False) -> Measured | None:
-    """Decompose, estimate the noise, choose thresholds, shrink and reconstruct: the steps for arrays and for chunks.
-
-    ``begin`` of a group returns the noise (bands, groups), None if it follows from the statistics, and the coefficients
-    that are kept, divided by noise that changes; ``write`` returns whether samples are finite. Return noise and
-    thresholds, with the mean squares if ``report`` is set. Return None if these, or samples, are not finite; the result
-    is then partly written.
-    """
-    kept: Any
-    noise, kept = group.begin()
-    measured = measure(group.options, group.statistics(kept), group.samples, noise, report)
-    if not (np.isfinite(measured.sigma).all() and np.isfinite(measured.thresholds).all()):
-        return None
-    return measured if group.write(kept, measured) else None
-
-
 def measure(
     options: Options, statistics: Statistics, samples: int, noise: Floats | None = None, report: bool = False
-) -> Measured:
+) -> Measured | None:
     """Return noise and thresholds (bands, groups) of groups with ``samples`` samples each, finest band first.
 
     ``noise`` is the noise if it is known; the bands where it is NaN have that of their own coefficients. With
-    ``report`` the mean squares are measured too. Not finite where the samples or the squares of coefficients are not.
+    ``report`` the mean squares are measured too. Return None if samples or the squares of coefficients are not finite.
     """
     if noise is not None and np.isnan(noise).any():
         own = options.transform.noise(statistics, "level", options.bands_of(len(noise)))
         noise = np.where(np.isnan(noise), own, noise)
     sigma, thresholds = options.thresholds(statistics, samples, noise)
+    if not (np.isfinite(sigma).all() and np.isfinite(thresholds).all()):
+        return None
     return Measured(sigma, thresholds, statistics.mean_square() if report else None)
 
 
@@ -151,12 +132,10 @@ class Rows:
         """Bytes of all samples."""
         return self.shape[0] * self.shape[1] * self.itemsize
 
-    def run(self, group: Sequence[Chunk], job: Job, begin: Begin[Result]) -> list[Result]:
-        """Make a pass over the chunks of a group, in any order; return the results of the threads in theirs."""
-        visit, result = begin()
+    def run(self, group: Sequence[Chunk], job: Job, visit: Visit) -> None:
+        """Make a pass over the chunks of a group."""
         for chunk in group:
             visit(chunk, self.decompose(chunk, job))  # not named: its memory is free for the next
-        return [result()]
 
     def decompose(self, chunk: Chunk, job: Job) -> Pyramid:
         """Return the coefficients of a chunk."""
@@ -257,12 +236,8 @@ class Rows:
         """Return the statistics of the detail coefficients of a group, which make passes over its chunks."""
         first, last = group[0].place, group[-1].place + group[-1].count
 
-        def run(begin: mergeable.Begin[Result]) -> list[Result]:
-            def begin_chunks() -> tuple[Visit, Callable[[], Result]]:
-                add, result = begin()
-                return lambda chunk, p: add(job.details(chunk, self.coefficients(p), first)), result
-
-            return self.run(group, job, begin_chunks)
+        def run(add: Callable[[Details], None]) -> None:
+            self.run(group, job, lambda chunk, p: add(job.details(chunk, self.coefficients(p), first)))
 
         counts = job.lengths * np.int64(last - first)
         state = State(counts, 1, self.dtype, self.bins, True)
@@ -315,16 +290,26 @@ def denoise_chunks(rows: Rows, options: Options, level: int, limit: int, report:
     pieces = cut(count, samples, job.halo, level, limit // rows.itemsize, dead)
     sigma, thresholds, power = np.zeros((3, len(options.bands(level)), count))
     for _, group in groupby(pieces, lambda chunk: record or chunk.rows.start):
-        together = _ChunkGroup(rows, job, list(group), (sigma, thresholds))
-        if options.rule.blocks and len(together.chunks[0].parts) > 1:
+        own = list(group)
+        if options.rule.blocks and len(own[0].parts) > 1:
             what = "shrinks neighbouring details together: it needs whole traces in memory"
             raise ValueError(f"`rule={options.rule.option!r}` {what}")
-        measured = denoise_group(together, report)
+        numbers = np.unique(np.concatenate([chunk.numbers for chunk in own]))
+        kept = rows.decompose(own[0], job) if len(own) == 1 else None
+        if kept is None:
+            statistics: Statistics = rows.statistics(job, own)
+        else:
+            counted = kept.with_approximation if options.shrinks_approximation else kept
+            statistics = rows.backend.statistics([counted], options.scope)
+        measured = measure(options, statistics, samples * (len(numbers) if record else 1), report=report)
         if measured is None:
             return None
+        sigma[:, numbers], thresholds[:, numbers] = measured.sigma, measured.thresholds
         if measured.power is not None:
-            power[:, together.rows] = measured.power
-        for row in together.rows.tolist():
+            power[:, numbers] = measured.power
+        if not _written(rows, job, own, kept, Shrinkage(options.function(samples), thresholds, sigma)):
+            return None
+        for row in numbers.tolist():
             if not record and rows.constant(row):
                 sigma[:, row] = thresholds[:, row] = power[:, row] = 0
             if not thresholds[:, row].any():
@@ -334,48 +319,21 @@ def denoise_chunks(rows: Rows, options: Options, level: int, limit: int, report:
     return Measured(sigma, thresholds, power if report else None)
 
 
-class _ChunkGroup:
-    """Chunks that share thresholds; the coefficients of a single chunk are kept.
+def _written(rows: Rows, job: Job, group: Sequence[Chunk], kept: Pyramid | None, shrinkage: Shrinkage) -> bool:
+    """Write the denoised chunks of a group, of which ``kept`` are the coefficients if there is only one.
 
-    ``numbers`` are the noise and the thresholds (bands, rows) of all rows, which get those of this group.
+    Return whether all samples were finite.
     """
+    finite: list[bool] = []
 
-    def __init__(self, source: Rows, job: Job, chunks: Sequence[Chunk], numbers: tuple[Floats, Floats]) -> None:
-        self.source, self.job, self.options, self.chunks, self._numbers = source, job, job.options, chunks, numbers
-        if job.options.scope == "record":
-            self.rows = np.unique(np.concatenate([chunk.numbers for chunk in chunks]))
-        else:
-            self.rows = np.array(chunks[0].numbers)
+    def write(chunk: Chunk, pyramid: Pyramid) -> None:
+        finite.append(rows.write(chunk, pyramid, shrinkage.of_rows(chunk.rows), job))
 
-    @property
-    def samples(self) -> int:
-        return self.job.samples * (len(self.rows) if self.options.scope == "record" else 1)
-
-    def begin(self) -> tuple[None, Pyramid | None]:
-        single = len(self.chunks) == 1
-        return None, self.source.decompose(self.chunks[0], self.job) if single else None
-
-    def statistics(self, kept: Pyramid | None) -> Statistics:
-        if kept is None:
-            return self.source.statistics(self.job, self.chunks)
-        counted = kept.with_approximation if self.options.shrinks_approximation else kept
-        return self.source.backend.statistics([counted], self.options.scope)
-
-    def write(self, kept: Pyramid | None, measured: Measured) -> bool:
-        sigma, thresholds = self._numbers
-        sigma[:, self.rows], thresholds[:, self.rows] = measured.sigma, measured.thresholds
-        shrinkage = Shrinkage(self.options.function(self.job.samples), thresholds, sigma)
-
-        def write(chunk: Chunk, pyramid: Pyramid) -> bool:
-            return self.source.write(chunk, pyramid, shrinkage.of_rows(chunk.rows), self.job)
-
-        def begin() -> tuple[Visit, Callable[[], bool]]:
-            finite: list[bool] = []
-            return lambda chunk, pyramid: finite.append(write(chunk, pyramid)), lambda: all(finite)
-
-        if kept is not None:
-            return write(self.chunks[0], kept)
-        return all(self.source.run(self.chunks, self.job, begin))
+    if kept is None:
+        rows.run(group, job, write)
+    else:
+        write(group[0], kept)
+    return all(finite)
 
 
 @dataclass(frozen=True)
@@ -615,22 +573,26 @@ class _SegmentGroup:
         for turn, shift in enumerate(self._all_shifts):
             self._turn = turn
             self._shifts = [tuple(along % (1 << depth) for along in shift) for _, depth in self.parts]
-            if denoise_group(self, report and not turn) is None:
+            noise, pyramids = self._begin()
+            statistics = self._statistics(pyramids)
+            measured = measure(self.options, statistics, self._samples, noise, report and not turn)
+            if measured is None:
                 raise ValueError(SQUARES_OVERFLOW)
+            self._write(pyramids, measured)
         for (y, _), trend in zip(self._done, self._trends, strict=False):
             trend.restore(y)
         return self._done
 
-    def begin(self) -> tuple[Floats | None, list[Pyramid]]:
+    def _begin(self) -> tuple[Floats | None, list[Pyramid]]:
         """Return the noise of a window, or that changes, and the coefficients."""
-        options, pyramids, self.samples, self._curves = self.options, list[Pyramid](), 0, list[NoiseCurves]()
+        options, pyramids, self._samples, self._curves = self.options, list[Pyramid](), 0, list[NoiseCurves]()
         for rows, shift, (part, depth) in zip(self._rows, self._shifts, self.parts, strict=True):
             if self._begun:
                 pyramid = self._begun.pop()
             else:
                 pyramid = self.backend.decompose(_shifted(rows, shift, options.mode), options.analysis(depth))
             live = pyramid.samples if part.live is None else int(np.count_nonzero(part.live))
-            self.samples += live * (len(part.rows) if options.scope == "record" else 1)
+            self._samples += live * (len(part.rows) if options.scope == "record" else 1)
             pyramids.append(pyramid)
         if options.noise.changing:
             return self._changing_noise(pyramids), pyramids
@@ -656,7 +618,7 @@ class _SegmentGroup:
             curves.change(np.divide, pyramid)
         return sigma
 
-    def statistics(self, pyramids: Sequence[Pyramid]) -> Statistics:
+    def _statistics(self, pyramids: Sequence[Pyramid]) -> Statistics:
         """Return the statistics of the group; of a section with gaps, those of its live rows side by side.
 
         Interpolated rows have less noise than others, and add something other than noise to neighbouring coefficients.
@@ -684,7 +646,7 @@ class _SegmentGroup:
             found.append([np.ravel(d) for d in details])
         return ReferenceStatistics([np.concatenate(bands)[None] for bands in zip(*found, strict=True)])
 
-    def write(self, pyramids: Sequence[Pyramid], measured: Measured) -> bool:
+    def _write(self, pyramids: Sequence[Pyramid], measured: Measured) -> None:
         """Shrink and reconstruct each part, for the mean of all shifts."""
         if self._turn == len(self._all_shifts) - 1:
             self._rows.clear()  # copies, where a trend was removed
@@ -704,7 +666,6 @@ class _SegmentGroup:
                 mean += (y - mean) / (self._turn + 1)
             else:
                 self._done.append((y, estimate))
-        return True
 
 
 def _shifted(x: Array, shifts: tuple[int, ...], mode: str) -> Array:
