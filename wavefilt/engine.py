@@ -55,8 +55,6 @@ The filters of a level reach some periods beyond the window, into the signal tha
 
 Visit = Callable[[Chunk, Pyramid], None]
 """Function called with a chunk and its coefficients."""
-Change = Callable[[Trend, Array, int, Array], None]
-"""`Trend.remove` or `Trend.add`."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +140,7 @@ class Rows:
         x = self.take(chunk)
         if job.options.trend is not None:
             self._fit(chunk, x, job.options.trend)
-            x = self._with_trends(chunk, x, np.empty_like(x), Trend.remove)
+            x = self._with_trends(chunk, x, np.empty_like(x), np.subtract)
         return self.backend.decompose(x, job.analysis)
 
     def write(self, chunk: Chunk, pyramid: Pyramid, shrinkage: Shrinkage, job: Job) -> bool:
@@ -150,7 +148,7 @@ class Rows:
         options, finite = job.options, self.finite(self.coefficients(pyramid)[0])
         y = self.reconstruct(pyramid, shrinkage)
         if options.trend is not None:
-            self._with_trends(chunk, y, y, Trend.add)
+            self._with_trends(chunk, y, y, np.add)
         self.put(chunk, options.blended(self.taken(chunk), y) if options.blend else y)
         return finite
 
@@ -162,13 +160,13 @@ class Rows:
         elif own.start not in self.trends:
             self.trends[own.start] = fit_read(partial(self.read, own.start), chunk.samples, kind)
 
-    def _with_trends(self, chunk: Chunk, x: Array, out: Array, change: Change) -> Array:
-        """Remove the trends of the rows from a chunk ``x``, or add them again; the result is in ``out``."""
+    def _with_trends(self, chunk: Chunk, x: Array, out: Array, operation: np.ufunc) -> Array:
+        """Subtract the trends of the rows from a chunk ``x``, or add them again; the result is in ``out``."""
         for i, row in enumerate(chunk.numbers):
             begin = 0
             for part in chunk.parts:
                 own = slice(begin, begin + part.last - part.first)
-                change(self.trends[row], x[i : i + 1, own], part.first, out[i : i + 1, own])
+                self.trends[row].change(operation, x[i : i + 1, own], part.first, out[i : i + 1, own])
                 begin = own.stop
         return out
 

@@ -21,7 +21,6 @@ from wavefilt.statistics.mergeable import Counted, Details, Interval, State
 from wavefilt.statistics.reference import Measured
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Pyramid
-from wavefilt.trend import Trend
 
 if TYPE_CHECKING:
     from wavefilt.backends.cuda.backend import Cuda, CudaPyramid
@@ -150,15 +149,15 @@ class HostRows(engine.Rows):
         count(coefficients, beyond, table, self.backend.options.counting, cuda.stream())
         return not table.copy_to_host().any()
 
-    def _with_trends(self, chunk: Chunk, x: Array, out: Array, change: engine.Change) -> Array:
+    def _with_trends(self, chunk: Chunk, x: Array, out: Array, operation: np.ufunc) -> Array:
         if not interop.on_device(out):
-            return super()._with_trends(chunk, x, out, change)
+            return super()._with_trends(chunk, x, out, operation)
         source, target, begin = interop.flat(x), interop.flat(out), 0
         for row in range(chunk.rows.start, chunk.rows.stop):
             for part in chunk.parts:
                 own = slice(begin, begin + part.last - part.first)
                 parts = source[own], target[own]
-                restoring, options = change is Trend.add, self.backend.options
+                restoring, options = operation is np.add, self.backend.options
                 stream = interop.current_stream(x)
                 trend.change_part(self.trends[row], *parts, part.first, restoring, options, stream)
                 begin = own.stop
@@ -193,7 +192,7 @@ class _DeviceRows(HostRows):
         if job.options.trend is not None:
             if chunk.rows.start not in self.trends:
                 self._fit(chunk, interop.to_host(x), job.options.trend)
-            x = self._with_trends(chunk, x, interop.empty(x.shape, self.dtype, self.x), Trend.remove)
+            x = self._with_trends(chunk, x, interop.empty(x.shape, self.dtype, self.x), np.subtract)
         return self.backend.decompose(x, job.analysis)
 
     def read(self, row: int, first: int, last: int) -> Array:
