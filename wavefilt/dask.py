@@ -6,7 +6,7 @@ pass a task counts the coefficients of each block, further tasks merge the count
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import groupby, pairwise
@@ -21,11 +21,11 @@ from wavefilt import arrays, backends
 from wavefilt.api import denoise as denoise_array
 from wavefilt.arrays import Array, DType, Floats, Mask
 from wavefilt.chunks import Chunk, Part
-from wavefilt.engine import Job, Result, Rows
+from wavefilt.engine import Job, Rows
 from wavefilt.errors import SQUARES_OVERFLOW
 from wavefilt.options import Keywords, Options
 from wavefilt.options import along as along_axes
-from wavefilt.statistics.mergeable import Begin, Counted, HostTally, PassStatistics, State, merged
+from wavefilt.statistics.mergeable import Counted, Details, HostTally, PassStatistics, State, merged
 from wavefilt.thresholding.rules import RULES
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.vocabulary import check
@@ -247,7 +247,7 @@ def _after(state: State, counted: Counted) -> State:
     return state.after(counted) if state.passes else state
 
 
-def _no_pass(begin: Begin[Result]) -> list[Result]:
+def _no_pass(add: Callable[[Details], None]) -> None:
     raise TypeError("a mergeable rule asked for statistics other than the ones that it declares")
 
 

@@ -1,20 +1,19 @@
 """The steps of denoising: decompose, estimate the noise, choose thresholds, shrink and reconstruct.
 
-Traces that share thresholds are a group: one trace, or with scope "record" all of them. `denoise_group` has the steps
-for two kinds of groups: `denoise` makes one of the segments between gaps in memory, `denoise_chunks` one of the chunks
-of `Rows`, in memory, in a file or on a device, whose coefficients are computed again in every pass. The tasks of Dask
-do the same steps of `Rows`. Counts of a pass are merged exactly (`wavefilt.statistics.mergeable`), so chunks, the tasks
-of Dask and several GPUs give the result of whole traces.
+Traces that share thresholds are a group: one trace, or with scope "record" all of them. `denoise` takes groups of
+segments between gaps in memory, `denoise_chunks` groups of chunks of `Rows`, in memory, in a file or on a device, whose
+coefficients are computed again in every pass. The tasks of Dask do the same steps of `Rows`. What a pass counts is
+exact (`wavefilt.statistics.mergeable`), so chunks and the tasks of Dask give the result of whole traces.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import groupby, pairwise
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,11 +23,10 @@ from wavefilt.chunks import Chunk, Segments, cut
 from wavefilt.errors import SQUARES_OVERFLOW
 from wavefilt.noise_curves import NoiseCurves, of_pyramid, pooled
 from wavefilt.options import Options
-from wavefilt.statistics import mergeable
 from wavefilt.statistics.mergeable import Details, HostTally, Interval, PassStatistics, State, Tally
 from wavefilt.statistics.reference import Measured, ReferenceStatistics, Statistics
 from wavefilt.thresholding.shrinkage import Shrinkage
-from wavefilt.transforms import DWT, DWT2, Analysis, Pyramid
+from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.trend import Trend, fit_read, of_rows
 from wavefilt.vocabulary import Detrend
 from wavefilt.wavelets.boundary import ROUND, extended
@@ -41,7 +39,7 @@ BINS = {4: 1 << 16, 8: 1 << 21}
 """Bins of a table of magnitudes, by their bytes: two passes find a float32, three a float64."""
 READ = 1 << 18
 """Samples of a row per read when looking for dead rows."""
-BLOCK, LIGHT_BLOCK = 8 << 20, 32 << 20
+BLOCK = 16 << 20
 """Smallest block of samples in bytes; larger blocks are hardly faster."""
 BLOCKS = 16
 """Largest number of blocks; with 16, the memory for all steps is about that of the result."""
@@ -57,13 +55,6 @@ The filters of a level reach some periods beyond the window, into the signal tha
 
 Visit = Callable[[Chunk, Pyramid], None]
 """Function called with a chunk and its coefficients."""
-Result = TypeVar("Result")
-Change = Callable[[Trend, Array, int, Array], None]
-"""`Trend.remove` or `Trend.add`."""
-ChangeCurves = Callable[[np.ufunc, Pyramid], None]
-"""`NoiseCurves.change` of the rows of a pyramid."""
-Begin = Callable[[], tuple[Visit, Callable[[], Result]]]
-"""Start one thread's share of a pass: returns the function for every chunk, and one for the result of the share."""
 
 
 @dataclass(frozen=True)
@@ -104,46 +95,21 @@ class Job:
         return found
 
 
-def denoise_group(group: _SegmentGroup | _ChunkGroup, report: bool = False) -> Measured | None:
-    """Decompose, estimate the noise, choose thresholds, shrink and reconstruct: the steps for arrays and for chunks.
-
-    ``begin`` of a group returns the noise (bands, groups), None if it follows from the statistics, and the coefficients
-    that are kept, divided by noise that changes; ``write`` returns whether samples are finite. Return noise and
-    thresholds, with the mean squares if ``report`` is set. Return None if these, or samples, are not finite; the result
-    is then partly written.
-    """
-    kept: Any
-    noise, kept = group.begin()
-    measured = measure(group.options, group.statistics(kept), group.samples, noise, report)
-    if not (np.isfinite(measured.sigma).all() and np.isfinite(measured.thresholds).all()):
-        return None
-    return measured if group.write(kept, measured) else None
-
-
 def measure(
     options: Options, statistics: Statistics, samples: int, noise: Floats | None = None, report: bool = False
-) -> Measured:
+) -> Measured | None:
     """Return noise and thresholds (bands, groups) of groups with ``samples`` samples each, finest band first.
 
     ``noise`` is the noise if it is known; the bands where it is NaN have that of their own coefficients. With
-    ``report`` the mean squares are measured too. Not finite where the samples or the squares of coefficients are not.
+    ``report`` the mean squares are measured too. Return None if samples or the squares of coefficients are not finite.
     """
     if noise is not None and np.isnan(noise).any():
         own = options.transform.noise(statistics, "level", options.bands_of(len(noise)))
         noise = np.where(np.isnan(noise), own, noise)
     sigma, thresholds = options.thresholds(statistics, samples, noise)
+    if not (np.isfinite(sigma).all() and np.isfinite(thresholds).all()):
+        return None
     return Measured(sigma, thresholds, statistics.mean_square() if report else None)
-
-
-def rebuilt(
-    backend: Backend, pyramid: Pyramid, shrinkage: Shrinkage, change: ChangeCurves | None, out: Array | None = None
-) -> Array:
-    """Shrink and reconstruct coefficients; ``change`` multiplies them by the noise that they were divided by."""
-    if change is None:
-        return backend.reconstruct(pyramid, shrinkage, out)  # type: ignore[no-any-return]
-    pyramid = backend.shrunk(pyramid, shrinkage)
-    change(np.multiply, pyramid)
-    return backend.reconstruct(pyramid)  # type: ignore[no-any-return]
 
 
 class Rows:
@@ -164,19 +130,17 @@ class Rows:
         """Bytes of all samples."""
         return self.shape[0] * self.shape[1] * self.itemsize
 
-    def run(self, group: Sequence[Chunk], job: Job, begin: Begin[Result]) -> list[Result]:
-        """Make a pass over the chunks of a group, in any order; return the results of the threads in theirs."""
-        visit, result = begin()
+    def run(self, group: Sequence[Chunk], job: Job, visit: Visit) -> None:
+        """Make a pass over the chunks of a group."""
         for chunk in group:
             visit(chunk, self.decompose(chunk, job))  # not named: its memory is free for the next
-        return [result()]
 
     def decompose(self, chunk: Chunk, job: Job) -> Pyramid:
         """Return the coefficients of a chunk."""
         x = self.take(chunk)
         if job.options.trend is not None:
             self._fit(chunk, x, job.options.trend)
-            x = self._with_trends(chunk, x, np.empty_like(x), Trend.remove)
+            x = self._with_trends(chunk, x, np.empty_like(x), np.subtract)
         return self.backend.decompose(x, job.analysis)
 
     def write(self, chunk: Chunk, pyramid: Pyramid, shrinkage: Shrinkage, job: Job) -> bool:
@@ -184,7 +148,7 @@ class Rows:
         options, finite = job.options, bool(np.isfinite(np.abs(pyramid.coefficients[0])).all())
         y = self.backend.reconstruct(pyramid, shrinkage)
         if options.trend is not None:
-            self._with_trends(chunk, y, y, Trend.add)
+            self._with_trends(chunk, y, y, np.add)
         self.put(chunk, options.blended(self.taken(chunk), y) if options.blend else y)
         return finite
 
@@ -196,13 +160,13 @@ class Rows:
         elif own.start not in self.trends:
             self.trends[own.start] = fit_read(partial(self.read, own.start), chunk.samples, kind)
 
-    def _with_trends(self, chunk: Chunk, x: Array, out: Array, change: Change) -> Array:
-        """Remove the trends of the rows from a chunk ``x``, or add them again; the result is in ``out``."""
+    def _with_trends(self, chunk: Chunk, x: Array, out: Array, operation: np.ufunc) -> Array:
+        """Subtract the trends of the rows from a chunk ``x``, or add them again; the result is in ``out``."""
         for i, row in enumerate(chunk.numbers):
             begin = 0
             for part in chunk.parts:
                 own = slice(begin, begin + part.last - part.first)
-                change(self.trends[row], x[i : i + 1, own], part.first, out[i : i + 1, own])
+                self.trends[row].change(operation, x[i : i + 1, own], part.first, out[i : i + 1, own])
                 begin = own.stop
         return out
 
@@ -254,12 +218,8 @@ class Rows:
         """Return the statistics of the detail coefficients of a group, which make passes over its chunks."""
         first, last = group[0].place, group[-1].place + group[-1].count
 
-        def run(begin: mergeable.Begin[Result]) -> list[Result]:
-            def begin_chunks() -> tuple[Visit, Callable[[], Result]]:
-                add, result = begin()
-                return lambda chunk, p: add(job.details(chunk, p.coefficients, first)), result
-
-            return self.run(group, job, begin_chunks)
+        def run(add: Callable[[Details], None]) -> None:
+            self.run(group, job, lambda chunk, p: add(job.details(chunk, p.coefficients, first)))
 
         counts = job.lengths * np.int64(last - first)
         state = State(counts, 1, self.dtype, self.bins, True)
@@ -312,16 +272,26 @@ def denoise_chunks(rows: Rows, options: Options, level: int, limit: int, report:
     pieces = cut(count, samples, job.halo, level, limit // rows.itemsize, dead)
     sigma, thresholds, power = np.zeros((3, len(options.bands(level)), count))
     for _, group in groupby(pieces, lambda chunk: record or chunk.rows.start):
-        together = _ChunkGroup(rows, job, list(group), (sigma, thresholds))
-        if options.rule.blocks and len(together.chunks[0].parts) > 1:
+        own = list(group)
+        if options.rule.blocks and len(own[0].parts) > 1:
             what = "shrinks neighbouring details together: it needs whole traces in memory"
             raise ValueError(f"`rule={options.rule.option!r}` {what}")
-        measured = denoise_group(together, report)
+        numbers = np.unique(np.concatenate([chunk.numbers for chunk in own]))
+        kept = rows.decompose(own[0], job) if len(own) == 1 else None
+        if kept is None:
+            statistics: Statistics = rows.statistics(job, own)
+        else:
+            counted = kept.with_approximation if options.shrinks_approximation else kept
+            statistics = rows.backend.statistics([counted], options.scope)
+        measured = measure(options, statistics, samples * (len(numbers) if record else 1), report=report)
         if measured is None:
             return None
+        sigma[:, numbers], thresholds[:, numbers] = measured.sigma, measured.thresholds
         if measured.power is not None:
-            power[:, together.rows] = measured.power
-        for row in together.rows.tolist():
+            power[:, numbers] = measured.power
+        if not _written(rows, job, own, kept, Shrinkage(options.function(samples), thresholds, sigma)):
+            return None
+        for row in numbers.tolist():
             if not record and rows.constant(row):
                 sigma[:, row] = thresholds[:, row] = power[:, row] = 0
             if not thresholds[:, row].any():
@@ -331,48 +301,21 @@ def denoise_chunks(rows: Rows, options: Options, level: int, limit: int, report:
     return Measured(sigma, thresholds, power if report else None)
 
 
-class _ChunkGroup:
-    """Chunks that share thresholds; the coefficients of a single chunk are kept.
+def _written(rows: Rows, job: Job, group: Sequence[Chunk], kept: Pyramid | None, shrinkage: Shrinkage) -> bool:
+    """Write the denoised chunks of a group, of which ``kept`` are the coefficients if there is only one.
 
-    ``numbers`` are the noise and the thresholds (bands, rows) of all rows, which get those of this group.
+    Return whether all samples were finite.
     """
+    finite: list[bool] = []
 
-    def __init__(self, source: Rows, job: Job, chunks: Sequence[Chunk], numbers: tuple[Floats, Floats]) -> None:
-        self.source, self.job, self.options, self.chunks, self._numbers = source, job, job.options, chunks, numbers
-        if job.options.scope == "record":
-            self.rows = np.unique(np.concatenate([chunk.numbers for chunk in chunks]))
-        else:
-            self.rows = np.array(chunks[0].numbers)
+    def write(chunk: Chunk, pyramid: Pyramid) -> None:
+        finite.append(rows.write(chunk, pyramid, shrinkage.of_rows(chunk.rows), job))
 
-    @property
-    def samples(self) -> int:
-        return self.job.samples * (len(self.rows) if self.options.scope == "record" else 1)
-
-    def begin(self) -> tuple[None, Pyramid | None]:
-        single = len(self.chunks) == 1
-        return None, self.source.decompose(self.chunks[0], self.job) if single else None
-
-    def statistics(self, kept: Pyramid | None) -> Statistics:
-        if kept is None:
-            return self.source.statistics(self.job, self.chunks)
-        counted = kept.with_approximation if self.options.shrinks_approximation else kept
-        return self.source.backend.statistics([counted], self.options.scope)
-
-    def write(self, kept: Pyramid | None, measured: Measured) -> bool:
-        sigma, thresholds = self._numbers
-        sigma[:, self.rows], thresholds[:, self.rows] = measured.sigma, measured.thresholds
-        shrinkage = Shrinkage(self.options.function(self.job.samples), thresholds, sigma)
-
-        def write(chunk: Chunk, pyramid: Pyramid) -> bool:
-            return self.source.write(chunk, pyramid, shrinkage.of_rows(chunk.rows), self.job)
-
-        def begin() -> tuple[Visit, Callable[[], bool]]:
-            finite: list[bool] = []
-            return lambda chunk, pyramid: finite.append(write(chunk, pyramid)), lambda: all(finite)
-
-        if kept is not None:
-            return write(self.chunks[0], kept)
-        return all(self.source.run(self.chunks, self.job, begin))
+    if kept is None:
+        rows.run(group, job, write)
+    else:
+        write(group[0], kept)
+    return all(finite)
 
 
 @dataclass(frozen=True)
@@ -485,8 +428,7 @@ def denoise(
             if measured is None or not backend.device:
                 return y, measured or []
             return y, [Estimate.of(measured, chunks.whole(x)[0], x, options, level)]
-    least = LIGHT_BLOCK if _light(options) else BLOCK
-    blocks = min(len(x), x.nbytes // least, BLOCKS)
+    blocks = min(len(x), x.nbytes // BLOCK, BLOCKS)
     if blocks < 2 or options.scope == "record" or backend.device:
         return _by_steps(x, options, backend, level, report, out)
     y, found = backend.result(x.shape, x.dtype) if out is None else out, []
@@ -500,7 +442,7 @@ def denoise(
         if done is not own:
             own[:] = done
         found += [replace(e, segments=replace(e.segments, rows=e.segments.rows + first)) for e in estimates]
-    return y, joined(found)
+    return y, found
 
 
 def _without_dead(
@@ -520,14 +462,7 @@ def _without_dead(
             measured = Measured(nothing, nothing, nothing if report else None)
             segments = replace(part, rows=part.rows[own], starts=part.starts[own])
             estimates.append(Estimate.of(measured, segments, None, options, depth))
-    return y, joined(estimates)
-
-
-def _light(options: Options) -> bool:
-    """Return whether the coefficients, about as many as samples, are all that memory is needed for."""
-    rule = options.rule
-    single = isinstance(rule.shrink, str)  # a function of single coefficients
-    return options.transform in (DWT, DWT2) and options.plain and options.trend is None and single
+    return y, estimates
 
 
 def _by_steps(
@@ -620,22 +555,26 @@ class _SegmentGroup:
         for turn, shift in enumerate(self._all_shifts):
             self._turn = turn
             self._shifts = [tuple(along % (1 << depth) for along in shift) for _, depth in self.parts]
-            if denoise_group(self, report and not turn) is None:
+            noise, pyramids = self._begin()
+            statistics = self._statistics(pyramids)
+            measured = measure(self.options, statistics, self._samples, noise, report and not turn)
+            if measured is None:
                 raise ValueError(SQUARES_OVERFLOW)
+            self._write(pyramids, measured)
         for (y, _), trend in zip(self._done, self._trends, strict=False):
             trend.restore(y)
         return self._done
 
-    def begin(self) -> tuple[Floats | None, list[Pyramid]]:
+    def _begin(self) -> tuple[Floats | None, list[Pyramid]]:
         """Return the noise of a window, or that changes, and the coefficients."""
-        options, pyramids, self.samples, self._curves = self.options, list[Pyramid](), 0, list[NoiseCurves]()
+        options, pyramids, self._samples, self._curves = self.options, list[Pyramid](), 0, list[NoiseCurves]()
         for rows, shift, (part, depth) in zip(self._rows, self._shifts, self.parts, strict=True):
             if self._begun:
                 pyramid = self._begun.pop()
             else:
                 pyramid = self.backend.decompose(_shifted(rows, shift, options.mode), options.analysis(depth))
             live = pyramid.samples if part.live is None else int(np.count_nonzero(part.live))
-            self.samples += live * (len(part.rows) if options.scope == "record" else 1)
+            self._samples += live * (len(part.rows) if options.scope == "record" else 1)
             pyramids.append(pyramid)
         if options.noise.changing:
             return self._changing_noise(pyramids), pyramids
@@ -661,7 +600,7 @@ class _SegmentGroup:
             curves.change(np.divide, pyramid)
         return sigma
 
-    def statistics(self, pyramids: Sequence[Pyramid]) -> Statistics:
+    def _statistics(self, pyramids: Sequence[Pyramid]) -> Statistics:
         """Return the statistics of the group; of a section with gaps, those of its live rows side by side.
 
         Interpolated rows have less noise than others, and add something other than noise to neighbouring coefficients.
@@ -689,7 +628,7 @@ class _SegmentGroup:
             found.append([np.ravel(d) for d in details])
         return ReferenceStatistics([np.concatenate(bands)[None] for bands in zip(*found, strict=True)])
 
-    def write(self, pyramids: Sequence[Pyramid], measured: Measured) -> bool:
+    def _write(self, pyramids: Sequence[Pyramid], measured: Measured) -> None:
         """Shrink and reconstruct each part, for the mean of all shifts."""
         if self._turn == len(self._all_shifts) - 1:
             self._rows.clear()  # copies, where a trend was removed
@@ -697,15 +636,18 @@ class _SegmentGroup:
             estimate = Estimate.of(measured, part, self._given[i], self.options, depth)
             shrinkage = estimate.shrinkage(self.options, pyramid.samples)
             fits = not self._turn and self._out is not None and self._out.shape == self._given[i].shape
-            change = self._curves[i].change if self._curves else None
-            y = rebuilt(self.backend, pyramid, shrinkage, change, self._out if fits else None)
+            if self._curves:
+                pyramid = self.backend.shrunk(pyramid, shrinkage)
+                self._curves[i].change(np.multiply, pyramid)
+                y = self.backend.reconstruct(pyramid)
+            else:
+                y = self.backend.reconstruct(pyramid, shrinkage, self._out if fits else None)
             y = _back(y, self._shifts[i], self.options.mode)
             if self._turn:
                 mean = self._done[i][0]
                 mean += (y - mean) / (self._turn + 1)
             else:
                 self._done.append((y, estimate))
-        return True
 
 
 def _shifted(x: Array, shifts: tuple[int, ...], mode: str) -> Array:
@@ -820,27 +762,6 @@ def _window_energy(
         total, count = np.where(known, squares, 0).sum(axis=1, keepdims=True), known.sum(axis=1, keepdims=True)
         squares = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
     return np.asarray(np.sqrt(squares))
-
-
-def joined(estimates: Iterable[Estimate]) -> list[Estimate]:
-    """Return one estimate for each shape of segments; sections with gaps keep their own."""
-    alike, alone = dict[tuple[int, ...], list[Estimate]](), list[Estimate]()
-    for own in estimates:
-        (alike.setdefault(own.segments.shape, []) if own.segments.live is None else alone).append(own)
-    return [*(_side_by_side(alike[shape]) for shape in sorted(alike)), *alone]
-
-
-def _side_by_side(found: Sequence[Estimate]) -> Estimate:
-    """Return one estimate for the segments of all, which have one shape."""
-
-    def columns(name: str) -> Any:
-        known = [getattr(own, name) for own in found if getattr(own, name) is not None]
-        return np.hstack(known) if known else None
-
-    parts = [own.segments for own in found]
-    rows, starts = np.concatenate([part.rows for part in parts]), np.concatenate([part.starts for part in parts])
-    numbers = {name: columns(name) for name in ("sigma", "thresholds", "power", "approximation")}
-    return replace(found[0], segments=replace(parts[0], rows=rows, starts=starts), **numbers)
 
 
 def spread(levels: Sequence[Floats]) -> tuple[list[float], list[list[float]]]:

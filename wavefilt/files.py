@@ -306,9 +306,9 @@ class FileRows(engine.Rows):
             found = [(sigma[:0], thresholds) for sigma, thresholds in found]
         return _by_level([sigma for sigma, _ in found]), _by_level([thresholds for _, thresholds in found])
 
-    def run(self, group: Sequence[Chunk], job: engine.Job, begin: engine.Begin[engine.Result]) -> list[engine.Result]:
+    def run(self, group: Sequence[Chunk], job: engine.Job, visit: engine.Visit) -> None:
         self.ahead.expect([_pieces(chunk) for chunk in group])
-        return super().run(group, job, begin)
+        super().run(group, job, visit)
 
     def take(self, chunk: Chunk) -> Array:
         if self._taken.shape[1] != chunk.length:

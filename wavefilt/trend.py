@@ -47,22 +47,15 @@ class Trend:
     def removed(self, rows: Array) -> Array:
         """Return a copy of the rows without the lines."""
         out = np.empty_like(rows)
-        self.remove(rows, 0, out)
+        self.change(np.subtract, rows, 0, out)
         return out
 
     def restore(self, rows: Array) -> None:
         """Add the lines to the rows, in place."""
-        self.add(rows, 0, rows)
+        self.change(np.add, rows, 0, rows)
 
-    def remove(self, rows: Array, first: int, out: Array) -> None:
-        """Write the rows, which begin at sample ``first``, without the lines to ``out``."""
-        self._change(np.subtract, rows, first, out)
-
-    def add(self, rows: Array, first: int, out: Array) -> None:
-        """Undo `remove`."""
-        self._change(np.add, rows, first, out)
-
-    def _change(self, operation: np.ufunc, rows: Array, first: int, out: Array) -> None:
+    def change(self, operation: np.ufunc, rows: Array, first: int, out: Array) -> None:
+        """Subtract the lines from rows that begin at sample ``first``, or add them, and write the result to ``out``."""
         if not self.sloping:
             operation(rows, self.middle.astype(rows.dtype), out=out)
             return

@@ -227,7 +227,7 @@ class Run:
             lines = trend.of_rows(x, self._options.trend)  # type: ignore[arg-type]
             if not lines.highest <= self._most:
                 return False
-            lines.remove(x, 0, self._detrended)
+            lines.change(np.subtract, x, 0, self._detrended)
         if self._program.run(number) > self._most_bits:
             return False
         lines.restore(y)

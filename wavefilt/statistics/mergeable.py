@@ -1,9 +1,8 @@
 """Exact statistics of detail coefficients that are read chunk by chunk, in several passes over the data.
 
 A `State` says what the next pass counts: magnitudes in intervals of their bits (for exact medians) and sums of
-squares. A `Tally` counts them in some of the chunks. The results of several tallies are `merged`, and `State.after`
-narrows the intervals until each holds one value. The state does not depend on who makes a pass: one thread, several
-threads, or the tasks of a graph.
+squares. A `Tally` counts them, and `State.after` narrows the intervals until each holds one value. The state does not
+depend on who makes a pass: the counts of several tasks of a graph are `merged`.
 
 Medians are found by radix selection. The bits of magnitudes have the order of their values. Each pass counts the
 magnitudes of an interval in bins, and the bin that holds the wanted rank is the next interval. Where a sample of the
@@ -16,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -40,12 +39,8 @@ if TYPE_CHECKING:
 Details = Sequence[Sequence[tuple[int, Array]]]
 """Details of a chunk: for each level, finest first, arrays (rows, coefficients) of the backend, each with the place of
 its first coefficient among those of the level and group."""
-Result = TypeVar("Result")
-Begin = Callable[[], tuple[Callable[[Details], None], Callable[[], Result]]]
-"""Begins one thread's share of a pass: returns a function to call with the details of each chunk, and one that returns
-the result."""
-Run = Callable[[Begin[Any]], list[Any]]
-"""Makes a pass: each chunk goes to one of the shares that ``begin`` begins. Returns their results in a fixed order."""
+Run = Callable[[Callable[[Details], None]], None]
+"""Makes a pass: calls a function with the details of each chunk."""
 
 TRAVELLING = {"record": 1 << 16, "trace": 1 << 11}
 """Bins of a table that is sent between machines: 256 KiB for all traces together, or 8 KiB, and more passes, for each.
@@ -243,7 +238,7 @@ def _settled(interval: Interval, below: int | None) -> bool:
 
 
 class Tally(Protocol):
-    """Counts the details of one thread's share of a pass."""
+    """Counts the details of a pass."""
 
     def add(self, details: Details) -> None:
         """Count the details of another chunk."""
@@ -438,11 +433,9 @@ class PassStatistics:
         return self.state.mean_square
 
     def _pass(self) -> None:
-        def begin() -> tuple[Callable[[Details], None], Callable[[], Counted]]:
-            tally = self.tally(self.state)
-            return tally.add, tally.result
-
-        self.state = self.state.after(merged(self.run(begin)))
+        tally = self.tally(self.state)
+        self.run(tally.add)
+        self.state = self.state.after(tally.result())
 
     def exceeding(self, thresholds: Floats) -> Counts:
         def count(details: Details) -> Counts:
@@ -465,12 +458,9 @@ class PassStatistics:
 
     def _summed(self, count: Callable[[Details], Counts]) -> Counts:
         """Return the sum of these whole numbers over all chunks."""
-
-        def begin() -> tuple[Callable[[Details], None], Callable[[], Counts]]:
-            counts: list[Counts] = []
-            return lambda details: counts.append(count(details)), lambda: np.asarray(sum(counts))
-
-        return np.asarray(sum(self.run(begin)))
+        counts: list[Counts] = []
+        self.run(lambda details: counts.append(count(details)))
+        return np.asarray(sum(counts))
 
     def minimise(self, risk: Risk, sigma: Floats, inverse: bool = False) -> Floats:
         """Sort all magnitudes of one level after the other in host memory, and return the best ones.
@@ -496,6 +486,6 @@ class PassStatistics:
             for start, part in details[place]:
                 np.abs(part.reshape(-1), out=magnitudes[start : start + part.size])
 
-        self.run(lambda: (gather, lambda: None))
+        self.run(gather)
         magnitudes.sort()
         return magnitudes
