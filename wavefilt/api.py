@@ -13,7 +13,7 @@ import numpy as np
 from wavefilt import arrays, engine
 from wavefilt.arrays import Array, Floats
 from wavefilt.backends import registry
-from wavefilt.backends.interface import Backend, DeviceBackend, Taken, accelerates
+from wavefilt.backends.interface import Backend, DeviceBackend, accelerates
 from wavefilt.engine import Outcome
 from wavefilt.options import NoiseForm, Options
 from wavefilt.statics import denoise_without
@@ -144,7 +144,7 @@ def denoise(
         ``"record"`` to the batch. The number of levels is limited by the shorter axis (if that leaves none, a warning
         names wavelets that have some). The second axis is along the traces. Gaps and dead traces (all samples equal)
         are interpolated for the transform, left out of noise and thresholds, and returned as they are.
-        ``detrend``, noise in windows or that changes, block rules and lists of arrays on GPUs are not supported.
+        ``detrend``, noise in windows or that changes, and block rules are not supported.
     backend : str or Backend
         ``"auto"``, a name of `wavefilt.backends.names`, or an object of `wavefilt.backends.get`.
     devices : "all" or sequence of int, optional
@@ -181,7 +181,7 @@ def denoise(
     TypeError
         For samples that are not numbers, complex samples on a GPU, a path, or an object of another library (ObsPy,
         xarray, DASCore, Dask), with the function that denoises it; for an ``out`` of another kind than the result, or
-        given with pandas, masked samples or a list of arrays on GPUs.
+        given with pandas or masked samples.
     BackendUnavailable
         If the requested backend cannot run here.
 
@@ -256,7 +256,7 @@ def denoise(
     if arrays.on_gpu(x):
         return _on_gpu(x, options, along, backend, return_residual, wait, out)
     if isinstance(x, list | tuple) and any(map(arrays.on_gpu, x)):
-        return _list_on_gpus(x, options, along, backend, return_residual, wait, out)
+        raise TypeError("x is a list of arrays on GPUs: denoise each of them, with `wait=False` at the same time")
     if arrays.kind_of(x) in ("pandas.DataFrame", "pandas.Series"):
         taken: Any = arrays.take_pandas(x, axis, axes)
     else:
@@ -336,54 +336,14 @@ def _on_gpu(
     taken = home.take(x, *axes)
     into = None if out is None else taken.rows_of(out)
     rows = _rows_on_gpu(taken.rows, options, chosen, wait, into)
-    y, residual = _restored(taken, rows, chosen, return_residual)
+    y, residual = taken.restore(rows), None
+    if return_residual:
+        residual = taken.restore(chosen.to_device(chosen.to_host(taken.rows) - chosen.to_host(rows), taken.rows))
     if out is not None:
         if rows is not into:
             out[:] = y
         y = out
     return (y, residual) if return_residual else y
-
-
-def _list_on_gpus(
-    parts: Sequence[Any],
-    options: Options,
-    axes: tuple[int, ...],
-    backend: Any,
-    return_residual: bool,
-    wait: bool,
-    out: arrays.Array | None,
-) -> Any:
-    """Denoise a list of arrays on GPUs, at the same time if they are on several; return a list."""
-    if not all(map(arrays.on_gpu, parts)):
-        raise TypeError("x is a list of arrays on GPUs and in host memory: denoise them one after the other")
-    if options.ndim == 2:
-        raise ValueError("a list of arrays on GPUs is not denoised in two dimensions; denoise one after the other")
-    if out is not None:
-        raise TypeError("`out` is for one array, and x is a list of arrays on GPUs")
-    if options.scope == "record":
-        raise ValueError("`scope='record'` needs one array: every array of a list on GPUs has thresholds of its own")
-    several: Any = registry.get("cuda", devices="all") if isinstance(backend, str) else backend
-    taken = [several.take(part, *axes) for part in parts]
-    levels = [options.level_for(one.rows.shape[1]) for one in taken]
-    found = [None] * len(parts)
-    whole = options.plain and not options.blend and not options.host_only
-    if whole and all(levels) and all(len(one.rows) for one in taken):
-        found = several.each([one.rows for one in taken], options, levels, wait=wait)
-    results = []
-    for one, rows in zip(taken, found, strict=True):
-        with several.on_device_of(one.rows):
-            rows = _rows_on_gpu(one.rows, options, several, wait) if rows is None else rows
-            y, residual = _restored(one, rows, several, return_residual)
-            results.append((y, residual) if return_residual else y)
-    return results
-
-
-def _restored(taken: Taken, rows: Any, backend: DeviceBackend, return_residual: bool) -> tuple[Any, Any]:
-    """Return rows in the caller's kind and shape, with the residual, or None if it is not asked for."""
-    if not return_residual:
-        return taken.restore(rows), None
-    residual = backend.to_device(backend.to_host(taken.rows) - backend.to_host(rows), taken.rows)
-    return taken.restore(rows), taken.restore(residual)
 
 
 def _rows_on_gpu(

@@ -319,7 +319,7 @@ class Cuda(Backend):
         library, dtype, request = found
 
         def denoise() -> Denoised:
-            return self._begun(library.contiguous(x, dtype), request, options, False, None, wait)()
+            return self._whole(library.contiguous(x, dtype), request, options, False, None, wait)
 
         try:
             done = guarded(denoise, self.clear)
@@ -330,21 +330,15 @@ class Cuda(Backend):
     def whole(
         self, x: Samples, options: Options, level: int, report: bool, out: Samples | None, wait: bool = True
     ) -> Denoised:
-        """Denoise a batch that is on the GPU as a whole; raises numba's error if there is no room."""
-        return self.begin(x, options, level, report, out, wait)()
-
-    def begin(
-        self, x: Samples, options: Options, level: int, report: bool, out: Samples | None, wait: bool = True
-    ) -> Callable[[], Denoised]:
-        """Launch a run; return a function that waits for it, if ``wait``, and returns the result of `denoise`."""
+        """Denoise a batch as a whole, as `denoise`. Raises numba's error if there is no room."""
         again = asked if options.known else asked.__wrapped__
         request = again(options, level, interop.dtype_name(x), tuple(x.shape), report)
-        return self._begun(x, request, options, report, out, wait)
+        return self._whole(x, request, options, report, out, wait)
 
-    def _begun(
+    def _whole(
         self, x: Samples, request: Asked, options: Options, report: bool, out: Samples | None, wait: bool
-    ) -> Callable[[], Denoised]:
-        """Do as `begin`, for an array on the GPU of any shape."""
+    ) -> Denoised:
+        """Do as `whole`, for an array on the GPU of any shape."""
         there = interop.on_device(x)
         number = interop.stream_number(x) if there else -1
         if capturing(number):
@@ -358,25 +352,15 @@ class Cuda(Backend):
                 self._plans.settled(plan)
             run = self._on_device if there else self._small if x.nbytes < Ring.LEAST else self._through_ring
             y = run(plan, denoiser, x, out, stream)
-        except BaseException:
+            if not waiting:
+                plan.leave(denoiser.told)
+            elif not denoiser.outcome(stream):
+                return None
+            return y, denoiser.measured(stream) if report else None
+        finally:
             self._plans.give_back(plan)
-            raise
 
-        def finish() -> Denoised:
-            try:
-                if not waiting:
-                    plan.leave(denoiser.told)
-                elif not denoiser.outcome(stream):
-                    return None
-                return y, denoiser.measured(stream) if report else None
-            finally:
-                self._plans.give_back(plan)
-
-        return finish
-
-    def _captured(
-        self, x: Samples, request: Asked, number: int, wait: bool, out: Samples | None
-    ) -> Callable[[], Denoised]:
+    def _captured(self, x: Samples, request: Asked, number: int, wait: bool, out: Samples | None) -> Denoised:
         """Launch into the graph that the caller captures, with a plan that belongs to this graph from now on.
 
         Raises RuntimeError if it would have to wait or to allocate.
@@ -395,7 +379,7 @@ class Cuda(Backend):
         self._plans.spent.append(plan)
         y = interop.empty(tuple(x.shape), plan.dtype, x) if out is None else out
         denoiser.run(interop.flat(x), interop.flat(y), plan.stream)
-        return lambda: (y, None)
+        return y, None
 
     def _prepared(self, request: Asked, options: Options, report: bool, number: int) -> tuple[Plan, Denoiser]:
         """Return a plan, which the caller gives back, with a denoiser for it."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from functools import partial
 from itertools import pairwise
 from typing import Any, Literal, TypeVar
@@ -14,7 +13,6 @@ from wavefilt.backends.cuda.backend import Cuda
 from wavefilt.backends.cuda.denoiser import Denoised, joined
 from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.interfaces import Samples
-from wavefilt.backends.cuda.runtime.memory import OutOfMemory, guarded
 from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
 from wavefilt.backends.cuda.runtime.transfer import Ring
 from wavefilt.options import Options
@@ -59,8 +57,8 @@ class Member:
 class Several(Cuda):
     """`Cuda` on several GPUs of this host: ``devices="all"``, or their numbers; the others options are as there.
 
-    Rows in host memory are divided among the GPUs. A record or few long rows are denoised by the first GPU, in chunks
-    if it has no room for them. Arrays on a GPU stay on it. Single transforms run on the first GPU.
+    Rows in host memory are divided among the GPUs. A record or few long rows are denoised by the first GPU. Arrays on a
+    GPU stay on it. Single transforms run on the first GPU.
 
     Raises ValueError for a number of no GPU, and what `Cuda` raises.
     """
@@ -128,60 +126,9 @@ class Several(Cuda):
         with interop.on_device_of(x):
             return self._home(x).backend.at_once(x, options, axes, wait)
 
-    def each(
-        self,
-        parts: Sequence[Samples],
-        options: Options,
-        levels: Sequence[int],
-        outs: Sequence[Samples] | None = None,
-        wait: bool = True,
-    ) -> list[Samples | None]:
-        """Arrays of rows on GPUs denoised where they are, those on different ones at the same time.
-
-        Every part has thresholds of its own traces. A part with a sample that is not finite gives None. Where there is
-        no room for all parts at once they are denoised one after the other. Raises MemoryError.
-        """
-        try:
-            return guarded(partial(self._at_once, parts, options, levels, outs, wait), self.clear)
-        except OutOfMemory:
-            pass  # the error's traceback keeps memory that is needed below
-        done: list[Samples | None] = []
-        for i, (part, level) in enumerate(zip(parts, levels, strict=True)):
-            out = None if outs is None else outs[i]
-            with interop.on_device_of(part):
-                one = self._home(part).backend.denoise(part, options, level, False, out)
-            done.append(None if one is None else one[0])
-        return done
-
-    def _at_once(
-        self,
-        parts: Sequence[Samples],
-        options: Options,
-        levels: Sequence[int],
-        outs: Sequence[Samples] | None,
-        wait: bool,
-    ) -> list[Samples | None]:
-        """`each`, if there is room."""
-        begun: list[Callable[[], Denoised]] = []
-        try:
-            own: Sequence[Samples | None] = outs or [None] * len(parts)
-            for part, level, out in zip(parts, levels, own, strict=True):
-                with interop.on_device_of(part):
-                    begun.append(self._home(part).backend.begin(part, options, level, False, out, wait))
-        finally:  # those begun before an error as well: their memory is free once they have ended
-            done = []
-            for part, finish in zip(parts, begun, strict=False):
-                with interop.on_device_of(part):
-                    done.append(finish())
-        return [None if one is None else one[0] for one in done]
-
     def take(self, x: Samples, *axes: int) -> interop.Traces:
-        with self.on_device_of(x):
+        with interop.on_device_of(x):
             return super().take(x, *axes)
-
-    def on_device_of(self, x: Samples) -> AbstractContextManager[object]:
-        """Return a context in which new memory is on the GPU of an array."""
-        return interop.on_device_of(x)
 
     def _home(self, x: Samples) -> Member:
         """Return the member on whose GPU an array is. Raises ValueError if there is none."""
