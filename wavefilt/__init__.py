@@ -26,77 +26,46 @@ from __future__ import annotations
 from wavefilt._version import __version__ as __version__
 
 TYPE_CHECKING = False  # importing typing would take longer than all else here
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # "as" makes a name public for type checkers
     from typing import Any
 
-    from wavefilt import backends, extending, plotting, quality, ske
-    from wavefilt.advice import compare, trust, tune
-    from wavefilt.api import denoise
-    from wavefilt.decomposition import (
-        dwt,
-        idwt,
-        imodwt,
-        imodwt2,
-        iswt,
-        modwt,
-        modwt2,
-        swt,
-        wavedec,
-        wavedec2,
-        waverec,
-        waverec2,
-    )
-    from wavefilt.dual_tree import dtcwt, idtcwt
-    from wavefilt.errors import BackendUnavailable, FormatError
-    from wavefilt.files import denoise_file
-    from wavefilt.online import OnlineDenoiser
-    from wavefilt.packets import iwavelet_packets, wavelet_packets
-    from wavefilt.plotting import view
-    from wavefilt.recording import Recording, read
-    from wavefilt.sigma import estimate_sigma
-    from wavefilt.threads import get_num_threads, set_num_threads
-    from wavefilt.thresholding.shrinkage import threshold, threshold_firm
-
-__all__ = [
-    "BackendUnavailable",
-    "FormatError",
-    "OnlineDenoiser",
-    "Recording",
-    "backends",
-    "compare",
-    "denoise",
-    "denoise_file",
-    "dtcwt",
-    "dwt",
-    "estimate_sigma",
-    "extending",
-    "get_num_threads",
-    "idtcwt",
-    "idwt",
-    "imodwt",
-    "imodwt2",
-    "iswt",
-    "iwavelet_packets",
-    "modwt",
-    "modwt2",
-    "plotting",
-    "quality",
-    "read",
-    "set_num_threads",
-    "ske",
-    "swt",
-    "threshold",
-    "threshold_firm",
-    "trust",
-    "tune",
-    "view",
-    "wavedec",
-    "wavedec2",
-    "wavelet_packets",
-    "waverec",
-    "waverec2",
-]
-
+    from wavefilt import backends as backends
+    from wavefilt import extending as extending
+    from wavefilt import plotting as plotting
+    from wavefilt import quality as quality
+    from wavefilt import ske as ske
+    from wavefilt.advice import compare as compare
+    from wavefilt.advice import trust as trust
+    from wavefilt.advice import tune as tune
+    from wavefilt.api import denoise as denoise
+    from wavefilt.decomposition import dwt as dwt
+    from wavefilt.decomposition import idwt as idwt
+    from wavefilt.decomposition import imodwt as imodwt
+    from wavefilt.decomposition import imodwt2 as imodwt2
+    from wavefilt.decomposition import iswt as iswt
+    from wavefilt.decomposition import modwt as modwt
+    from wavefilt.decomposition import modwt2 as modwt2
+    from wavefilt.decomposition import swt as swt
+    from wavefilt.decomposition import wavedec as wavedec
+    from wavefilt.decomposition import wavedec2 as wavedec2
+    from wavefilt.decomposition import waverec as waverec
+    from wavefilt.decomposition import waverec2 as waverec2
+    from wavefilt.dual_tree import dtcwt as dtcwt
+    from wavefilt.dual_tree import idtcwt as idtcwt
+    from wavefilt.errors import BackendUnavailable as BackendUnavailable
+    from wavefilt.errors import FormatError as FormatError
+    from wavefilt.files import denoise_file as denoise_file
+    from wavefilt.online import OnlineDenoiser as OnlineDenoiser
+    from wavefilt.packets import iwavelet_packets as iwavelet_packets
+    from wavefilt.packets import wavelet_packets as wavelet_packets
+    from wavefilt.plotting import view as view
+    from wavefilt.recording import Recording as Recording
+    from wavefilt.recording import read as read
+    from wavefilt.sigma import estimate_sigma as estimate_sigma
+    from wavefilt.threads import get_num_threads as get_num_threads
+    from wavefilt.threads import set_num_threads as set_num_threads
+    from wavefilt.thresholding.shrinkage import threshold as threshold
+    from wavefilt.thresholding.shrinkage import threshold_firm as threshold_firm
 
 _HOMES = {
     "advice": ("compare", "trust", "tune"),
@@ -118,6 +87,9 @@ _HOMES = {
 }
 """The module of each name, imported when the name is first used: the command handles signals from its start, before
 anything large is loaded."""
+__all__ = sorted(
+    ["backends", "extending", "plotting", "quality", "ske", *(name for names in _HOMES.values() for name in names)]
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -31,7 +31,7 @@ from wavefilt.io.sources import Source, Target
 from wavefilt.memory import Plan, in_bytes
 from wavefilt.options import Keywords, Options, check_names, checked, completed
 from wavefilt.recording import streamed
-from wavefilt.statistics.mergeable import Interval, RowTally, State, Summation, Tally, around_median
+from wavefilt.statistics.mergeable import Interval, RowTally, State, Tally, around_median
 from wavefilt.trend import of_rows
 from wavefilt.vocabulary import Preset
 from wavefilt.wavelets.filters import WaveletLike
@@ -44,7 +44,7 @@ REPORTED = 1 << 17
 Piece = tuple[slice, int, int]
 """Rows, with their first and last sample."""
 BLOCK = 1 << 16
-"""Samples per sum of energies."""
+"""Samples whose energies are summed at a time."""
 TINIEST = 1e-300
 """A magnitude whose reciprocal is finite."""
 WINDOWS, WINDOW = 256, 8192
@@ -213,7 +213,7 @@ class FileRows(engine.Rows):
         self.ahead = Ahead(source, reading, buffers, self._read)
         self._target, self._writing = target, writing
         self._last: Future[None] | None = None
-        self.energy, self._progress = Energy(plan.backend.summation), progress
+        self.energy, self._progress = Energy(), progress
         self.noisy = self.samples_read = self._done = 0
         self._measured: list[tuple[Floats, Floats]] = []  # noise and thresholds (levels, traces) of batches of traces
         self._seen: set[tuple[int, int]] = set()
@@ -445,14 +445,13 @@ class Ahead:
 class Energy:
     """The energy of the residual as a share of that of the samples, both about the mean of each trace, outside gaps."""
 
-    def __init__(self, summation: Summation) -> None:
-        self._scale, self._of = 0.0, summation.energies
-        self._sums = np.zeros(2)
+    def __init__(self) -> None:
+        self._scale, self._sums = 0.0, np.zeros(2)
         self._parts: dict[int, Array] = {}
 
     @property
     def share(self) -> float:
-        residual, samples = self._sums - sum(map(_of_means, self._parts.values()), np.zeros(2))
+        residual, samples = self._sums + sum(map(_about_means, self._parts.values()), np.zeros(2))
         return max(float(residual / samples), 0.0) if samples > 0 else 0.0
 
     def add(self, x: Array, y: Array, first: int | None = None) -> None:
@@ -460,31 +459,31 @@ class Energy:
         if not self._scale:
             peak = float(np.nanmax(np.abs(x[:1, :BLOCK]), initial=0))
             self._scale = 1 / peak if np.isfinite(peak) and peak > TINIEST else 1.0  # squares of any samples then fit
-        blocks = [(row, a) for row in range(len(x)) for a in range(0, x.shape[1], BLOCK)]
-        sums, wide = np.zeros((len(blocks), 2)), np.result_type(x, np.float64)
-        totals = np.zeros((len(blocks), 3), wide)  # of the samples and denoised samples, and their number
+        (rows, samples), together = x.shape, max(BLOCK // x.shape[1], 1)
+        blocks = [(slice(row, row + together), a) for row in range(0, rows, together) for a in range(0, samples, BLOCK)]
+        wide = np.result_type(x, np.float64)
+        totals = np.zeros((rows, -(-samples // BLOCK), 5), wide)
 
         def work(begin: int, end: int) -> None:
-            for i in range(begin, end):
-                row, a = blocks[i]
-                before, after = x[row, a : a + BLOCK], y[row, a : a + BLOCK]
-                sums[i] = self._of(before, after, self._scale)
-                if np.isnan(sums[i, 1]):
-                    known = ~np.isnan(before)
-                    before, after = before[known], after[known]
-                    sums[i] = self._of(before, after, self._scale)
-                totals[i] = before.sum(dtype=wide) * self._scale, after.sum(dtype=wide) * self._scale, before.size
+            for own, a in blocks[begin:end]:
+                before = x[own, a : a + BLOCK].astype(wide) * self._scale
+                change = before - y[own, a : a + BLOCK].astype(wide) * self._scale
+                gaps = np.isnan(change)
+                if gaps.any():
+                    before[gaps] = change[gaps] = 0
+                squares = [np.einsum("ij,ij->i", v, v.conj()) for v in (change, before)]
+                sums = [change.sum(axis=1), before.sum(axis=1), before.shape[1] - np.count_nonzero(gaps, axis=1)]
+                totals[own, a // BLOCK] = np.stack([*squares, *sums], axis=1)
 
-        threads.parallel(work, len(blocks), max(BLOCK // x.shape[1], 1))
-        self._sums += sums.sum(axis=0)
-        for row, total in enumerate(totals.reshape(len(x), -1, 3).sum(axis=1)):
-            if first is None:
-                self._sums -= _of_means(total)
-            else:
-                self._parts[first + row] = self._parts.get(first + row, 0) + total
+        threads.parallel(work, len(blocks))
+        if first is None:
+            self._sums += _about_means(totals.sum(axis=1)).sum(axis=0)
+        else:
+            for row, total in enumerate(totals.sum(axis=1), first):
+                self._parts[row] = self._parts.get(row, 0) + total
 
 
-def _of_means(totals: Array) -> Floats:
-    """Return the energies of the means of residual and samples, by the sums of samples and denoised ones of a trace."""
-    before, after, count = totals
-    return np.asarray(np.abs(np.array([before - after, before])) ** 2 / max(count.real, 1))
+def _about_means(totals: Array) -> Floats:
+    """Return the energies of residual and samples about their means (..., 2), by their squares, sums and number."""
+    squares, sums, count = totals[..., :2], totals[..., 2:4], totals[..., 4:]
+    return np.asarray(squares.real - np.abs(sums) ** 2 / np.maximum(count.real, 1))

@@ -32,7 +32,6 @@ TABULATE_FEW = Kernel("selection_kernels", "tabulate_few", "B[] B B B i u[]")
 LOCAL = Kernel("local_kernels", "shrink_rows", "i[,] i[,] i[,] i i i i i[] i[] d[,] T[]")
 LOCAL_SECTIONS = Kernel("local_kernels", "shrink_sections", "i[,] i i d[,] T[]")
 CHOOSE = Kernel("selection_kernels", "choose", "i i i i d[,] d[,] i[] d d[] d[] d d[,] i T[]")
-ENERGIES = Kernel("selection_kernels", "energies", "T[] T[] d d[]")
 TRANSFER = Kernel("team_kernels", "transfer", "i[] i")
 LAUNCH = Kernel("team_kernels", "launch", "i")
 SERVE = Kernel("team_kernels", "serve", "i")
@@ -52,5 +51,5 @@ TRANSFORMS = {
     "wp": (INVERSE, FORWARD, *ALWAYS),
 }
 """The kernels of a run of each transform, first those that take longest to compile."""
-OTHERS = (TABULATE, TABULATE_FEW, LOCAL, LOCAL_SECTIONS, ENERGIES, TRANSFER)
+OTHERS = (TABULATE, TABULATE_FEW, LOCAL, LOCAL_SECTIONS, TRANSFER)
 ALL = tuple(dict.fromkeys([*chain(*TRANSFORMS.values()), *LONG, *OTHERS]))

@@ -374,18 +374,9 @@ BLOCKS_AT_ONCE = 256
 """Blocks whose magnitudes inside the interval are listed at a time: 4 MiB of float32."""
 
 
-def _energies(x: Array, y: Array, scale: float) -> tuple[float, float]:
-    dtype = np.result_type(x, y, np.float32)
-    x, y = (memory.packed(np.asarray(row, dtype)) for row in (x, y))
-    sums = np.empty(2)
-    entries.ENERGIES.of(dtype, x, y, float(scale), sums)(0, len(x))
-    return float(sums[0]), float(sums[1])
-
-
 class ChunkSums(Summation):
     """`wavefilt.statistics.mergeable.Summation` in blocks of `CHUNK`, as `NumbaStatistics` sums."""
 
-    energies = staticmethod(_energies)
     tabulate = staticmethod(count_inside)
     block, whole = CHUNK, SHORT
 

@@ -332,25 +332,6 @@ tabulate_few = tabulate
 """The kernel for fewer than 2^32 magnitudes, whose table has half the size."""
 
 
-def _differences(x: Array, y: Array, scale: float, begin: int, end: int) -> tuple[float, float]:
-    change, before = 0.0, 0.0
-    for i in range(begin, end):
-        wide = np.float64(x[i]) * scale
-        less = wide - np.float64(y[i]) * scale
-        before += wide * wide
-        change += less * less
-    return change, before
-
-
-_sum_differences = part(_differences, fastmath={"reassoc", "contract", "nsz"})
-
-
-@part
-def energies(x, y, scale, sums, workspace, begin, end):
-    """Sum (x - y)² and x² of elements times a scale."""
-    sums[0], sums[1] = _sum_differences(x, y, scale, begin, end)
-
-
 _greater, _smaller = part(lambda a, b: max(a, b)), part(lambda a, b: min(a, b))
 _quotient, _root = part(lambda a, b: a / b), part(lambda a: math.sqrt(a))
 _bayes = part(bayes_formula(_greater, _smaller, _quotient, _root), fastmath=False)  # rounded as NumPy does

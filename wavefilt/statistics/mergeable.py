@@ -301,13 +301,6 @@ class Summation:
                 tabulate(interval, magnitudes, table)
         return sums, below
 
-    def energies(self, x: Array, y: Array, scale: float) -> tuple[float, float]:
-        """Return Σ |x - y|² and Σ |x|² of two rows times a scale."""
-        wide = np.result_type(x, np.float64)
-        before = x.astype(wide) * scale
-        change = before - y.astype(wide) * scale
-        return tuple(float(np.einsum("i,i->", v, v.conj()).real) for v in (change, before))  # type: ignore[return-value]
-
 
 @dataclass
 class JoinedBlocks:
