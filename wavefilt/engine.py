@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, zip_longest
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -780,7 +780,8 @@ def _window_energy(
     return np.asarray(np.sqrt(squares))
 
 
-def spread(levels: Sequence[Floats]) -> tuple[list[float], list[list[float]]]:
-    """Return the median of the numbers of each level, and their 10th and 90th percentiles."""
-    ranges = [np.percentile(level, (10, 90)).tolist() for level in levels]
-    return [float(np.median(level)) for level in levels], ranges
+def spread(found: Sequence[Floats]) -> tuple[list[float], list[list[float]]]:
+    """Return, for each level of numbers (levels, traces), their median, and their 10th and 90th percentiles."""
+    levels = [np.concatenate(rows) for rows in zip_longest(*found, fillvalue=np.empty(0))]
+    ranges = [np.percentile(level, (10, 90)).tolist() for level in levels if level.size]
+    return [float(np.median(level)) for level in levels if level.size], ranges
