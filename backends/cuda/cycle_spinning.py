@@ -52,7 +52,7 @@ def denoise(
     stream = interop.current_stream(x)
     extension = extend("periodic" if circular else options.mode, build)
     flags = cuda.to_device(np.zeros(FLAGS, np.int32))
-    for turn, shift in enumerate(options.shifts(level)[1:], 1):
+    for turn, (shift,) in enumerate(options.shifts(level)[1:], 1):
         length = samples if circular else samples + shift
         blocks = -(-length // threads)
         shifted = interop.empty((rows, length), dtype, x)
