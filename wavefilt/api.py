@@ -122,7 +122,7 @@ def denoise(
     spins : int
         With the decimated transform, the number of shifts to average over (cycle spinning), at most 2^level, or 4^level
         for sections. They are spread through 2^level samples along every axis, after which the transform repeats
-        (`Options.axis_shifts`).
+        (`Options.shifts`).
     detrend : {"mean", "line"}, optional
         What is removed from every trace (or segment between gaps) before the transform and added again after it: its
         mean, or the straight line of least squares. By default the mean with rule "js", which also shrinks the
@@ -228,23 +228,8 @@ def denoise(
     if axes is not None and axis != -1:
         raise ValueError(f"`axis={axis}` and `axes={axes}` both name what to transform: give one")
     ndim: Literal[1, 2] = 1 if axes is None else 2
-    given = (
-        wavelet,
-        level,
-        mode,
-        rule,
-        shrink,
-        sigma,
-        scope,
-        keep,
-        transform,
-        spins,
-        ndim,
-        detrend,
-        blend,
-        basis,
-        statics,
-    )
+    named = (wavelet, level, mode, rule, shrink, sigma, scope, keep, transform)
+    given = (*named, spins, ndim, detrend, blend, basis, statics)
     if PLAIN.issuperset(map(type, given)):
         meant = RULES.get(rule), TRANSFORMS.get(transform)  # type: ignore[arg-type]  # a name may be registered again
         options = _options(meant, *given)  # type: ignore[arg-type]

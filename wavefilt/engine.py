@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, zip_longest
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -193,8 +193,11 @@ class Rows:
         return np.asarray(self.x[row, first:last])
 
     def constant(self, row: int) -> bool:
-        """Return whether a row is dead, as `constant_row`."""
-        return constant_row(partial(self.read, row), self.shape[1])
+        """Return whether all samples of a row are equal and finite; few are read if they are not."""
+        value, samples = self.read(row, 0, 1), self.shape[1]
+        starts = [samples - 1, samples // 2]
+        parts = [*((i, i + 1) for i in starts), *((i, min(i + READ, samples)) for i in range(0, samples, READ))]
+        return bool(np.isfinite(value).all()) and all(bool((self.read(row, *part) == value).all()) for part in parts)
 
     def tally(self, state: State) -> Tally:
         """Return the object that counts detail coefficients."""
@@ -224,17 +227,6 @@ class Rows:
         counts = job.lengths * np.int64(last - first)
         state = State(counts, 1, self.dtype, self.bins, True)
         return PassStatistics(state, run, self.tally, self.whole, partial(self.guesses, job, group))
-
-
-def constant_row(read: Callable[[int, int], Array], samples: int) -> bool:
-    """Return whether all samples of a row are equal and finite; ``read`` returns samples from one place to another.
-
-    Few samples are read if they are not equal.
-    """
-    value = read(0, 1)
-    starts = [samples - 1, samples // 2]
-    parts = [*((i, i + 1) for i in starts), *((i, min(i + READ, samples)) for i in range(0, samples, READ))]
-    return bool(np.isfinite(value).all()) and all(bool((read(*part) == value).all()) for part in parts)
 
 
 def denoise_chunks(rows: Rows, options: Options, level: int, limit: int, report: bool = False) -> Measured | None:
@@ -544,7 +536,7 @@ class _SegmentGroup:
         if options.trend is not None:
             self._trends = [of_rows(rows, options.trend) for rows in self._given]
             self._rows = [trend.removed(rows) for rows, trend in zip(self._given, self._trends, strict=True)]
-        self._all_shifts = options.axis_shifts(max(depth for _, depth in parts))
+        self._all_shifts = options.shifts(max(depth for _, depth in parts))
         self._done = list[tuple[Array, Estimate]]()
 
     def denoised(self, report: bool) -> list[tuple[Array, Estimate]]:
@@ -764,7 +756,8 @@ def _window_energy(
     return np.asarray(np.sqrt(squares))
 
 
-def spread(levels: Sequence[Floats]) -> tuple[list[float], list[list[float]]]:
-    """Return the median of the numbers of each level, and their 10th and 90th percentiles."""
-    ranges = [np.percentile(level, (10, 90)).tolist() for level in levels]
-    return [float(np.median(level)) for level in levels], ranges
+def spread(found: Sequence[Floats]) -> tuple[list[float], list[list[float]]]:
+    """Return, for each level of numbers (levels, traces), their median, and their 10th and 90th percentiles."""
+    levels = [np.concatenate(rows) for rows in zip_longest(*found, fillvalue=np.empty(0))]
+    ranges = [np.percentile(level, (10, 90)).tolist() for level in levels if level.size]
+    return [float(np.median(level)) for level in levels if level.size], ranges

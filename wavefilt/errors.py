@@ -53,12 +53,8 @@ LONGEST = 2000
 def reason(error: BaseException) -> str:
     """Return the text of an error in one line, whatever bytes of a file it quotes; its type if it has no text."""
     words = re.sub(r" at 0x[0-9a-f]+", "", str(error))  # addresses of objects say nothing, and differ each time
-    return _one_line(words or type(error).__name__)
-
-
-def _one_line(text: str) -> str:
-    line = printable(text[:LONGEST])
-    return line if len(text) <= LONGEST else f"{line}..."
+    words = words or type(error).__name__
+    return printable(words[:LONGEST]) + "..." * (len(words) > LONGEST)
 
 
 def printable(text: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -214,22 +214,18 @@ class FileRows(engine.Rows):
         self._target, self._writing = target, writing
         self._last: Future[None] | None = None
         self.energy, self._progress = Energy(), progress
-        self.noisy = self.samples_read = self._done = 0
+        self.noisy = self.samples_read = 0
         self._measured: list[tuple[Floats, Floats]] = []  # noise and thresholds (levels, traces) of batches of traces
         self._seen: set[tuple[int, int]] = set()
         self._taken = self.x
 
     def _read(self, samples: int) -> None:
-        """Count samples that were read."""
+        """Count samples that were read, and report progress."""
         self.samples_read += samples
-        self.passed(samples)
-
-    def passed(self, samples: int) -> None:
-        """Report progress by this number of samples."""
-        self._done += samples * self.source.dtype.itemsize
         if self._progress is not None:
-            size = math.prod(self.shape) * self.source.dtype.itemsize
-            self._progress(self._done, size * max(self.plan.passes, math.ceil(self._done / size)))
+            total, size = math.prod(self.shape), self.source.dtype.itemsize
+            passes = max(self.plan.passes, math.ceil(self.samples_read / total))
+            self._progress(self.samples_read * size, total * passes * size)
 
     def store(self, rows: slice, first: int, values: Array) -> None:
         """Write values, which must not change any more, in the background; raises the error of an earlier write."""
@@ -295,7 +291,7 @@ class FileRows(engine.Rows):
         raise NonFiniteSample(trace, first + column, hint, "NaN")
 
     def measured(self) -> tuple[list[Floats], list[Floats]]:
-        """Return noise and thresholds of each level, of all traces with noise that have this level."""
+        """Return noise and thresholds (levels, traces) of the traces with noise, or if none has noise, of all."""
         found, divided = self._measured, not self.plan.together
         noisy = [_noisy(*batch) for batch in found]
         if divided:
@@ -304,7 +300,7 @@ class FileRows(engine.Rows):
             found = [(s[:, live], t[:, live]) for (s, t), live in zip(found, noisy, strict=True)]
         if self.options.rule.values and divided:
             found = [(sigma[:0], thresholds) for sigma, thresholds in found]
-        return _by_level([sigma for sigma, _ in found]), _by_level([thresholds for _, thresholds in found])
+        return [sigma for sigma, _ in found], [thresholds for _, thresholds in found]
 
     def run(self, group: Sequence[Chunk], job: engine.Job, visit: engine.Visit) -> None:
         self.ahead.expect([_pieces(chunk) for chunk in group])
@@ -379,11 +375,6 @@ def _noisy(sigma: Floats, thresholds: Floats) -> Mask:
     return np.asarray((sigma if sigma.any() else thresholds).any(axis=0))
 
 
-def _by_level(found: list[Floats]) -> list[Floats]:
-    depth = max(map(len, found), default=0)
-    return [np.concatenate([levels[i] for levels in found if len(levels) > i]) for i in range(depth)]
-
-
 def _pieces(chunk: Chunk) -> list[Piece]:
     return [(chunk.rows, part.first, part.last) for part in chunk.parts]
 
@@ -398,39 +389,35 @@ class Ahead:
         self.dtype, self.size = buffers[0].dtype, buffers[0].size
         self._source, self._executor, self._passed = source, executor, passed
         self._buffers = list(buffers)
-        self._expected: list[Sequence[Piece]] = []
-        self._next: tuple[Sequence[Piece], Future[Array]] | None = None
+        self._expected: Iterator[Sequence[Piece]] = iter(())
+        self._next: Future[Array] | None = None
 
     def expect(self, parts: Sequence[Sequence[Piece]]) -> None:
-        """Announce the parts that will be taken next, in order."""
-        self._expected = list(reversed(parts))
+        """Announce the parts that will be taken next, in order, and begin to read the first."""
+        self._expected = iter(parts)
+        self._begin()
 
     def take(self, part: Sequence[Piece]) -> Array:
-        """Return the samples (rows, samples), C-contiguous, valid until the next part is taken."""
-        if self._next is None or self._next[0] != part:
-            if self._next is not None:
-                self._next[1].result()  # not used
-            self._begin(part)
+        """Return the samples (rows, samples) of the next part, C-contiguous, valid until another one is taken."""
+        if self._next is None:
+            self.expect([part])
         assert self._next is not None
-        taken = self._next[1].result()
-        self._next = None
-        if self._expected and self._expected[-1] == part:
-            self._expected.pop()
-        if self._expected:
-            self._begin(self._expected[-1])
+        taken = self._next.result()
+        self._begin()
         self._passed(taken.size)
         return taken
 
     def read(self, row: int, first: int, last: int) -> Array:
-        """Return samples of a row, apart from the announced parts, which are forgotten."""
+        """Return samples of a row, apart from the announced parts."""
         x: Array = np.empty((1, last - first), self.dtype)
-        self.expect([])
         self._executor.submit(self._source.read, slice(row, row + 1), first, x).result()
         return x.ravel()
 
-    def _begin(self, part: Sequence[Piece]) -> None:
-        self._buffers.reverse()
-        self._next = part, self._executor.submit(self._read, part, self._buffers[0])
+    def _begin(self) -> None:
+        part, self._next = next(self._expected, None), None
+        if part is not None:
+            self._buffers.reverse()
+            self._next = self._executor.submit(self._read, part, self._buffers[0])
 
     def _read(self, part: Sequence[Piece], buffer: Array) -> Array:
         rows, length = part[0][0], sum(last - first for _, first, last in part)

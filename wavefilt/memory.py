@@ -129,7 +129,10 @@ def plan(
     bins = 1 << max(min(limit // 32 // max(level, 1), mergeable.BINS).bit_length() - 1, 12)
     least = max(5 * halo * item, LEAST)
     if fixed + 4 * bins * level + factor * least > limit:
-        _check_limit(limit, min(whole, int(8 / 7 * (fixed + 4 * 4096 * level + factor * least)) + 1))  # 1/8: the tables
+        minimum = min(whole, int(8 / 7 * (fixed + 4 * 4096 * level + factor * least)) + 1)  # 1/8: the tables
+        if limit < minimum:
+            few = f"`max_memory` of {spelled(limit)} is too little here: the minimum is {spelled(minimum)}"
+            raise ValueError(few)
     chunk = int((limit - fixed - 4 * bins * level) / factor)
     parts = cut(rows, samples, halo, level, chunk // item) if level else []
     check_neighbours(max((part.count for part in parts), default=1))
@@ -161,11 +164,6 @@ def _kept(options: Options, backend: Backend, shape: tuple[int, int], dtype: DTy
     return int(1.6 * item * lengths[lengths <= backend.summation.whole].sum()) + 3 * LEAF * item * level
 
 
-def _check_limit(limit: int, least: int) -> None:
-    if limit < least:
-        raise ValueError(f"`max_memory` of {spelled(limit)} is too little here: the minimum is {spelled(least)}")
-
-
 def _check_chunks(options: Options, backend: Backend, whole: str) -> None:
     """Raise ValueError for options and backends that do not support chunks."""
     unit = "the whole record" if options.scope == "record" else "whole traces"
@@ -188,11 +186,6 @@ def _passes(options: Options, level: int) -> int:
     """Return the expected number of times that the samples are read."""
     if options.rule.values or level == 0:
         return 1
-    spec = options.rule
-    measured = "mean_square" in spec.needs or not isinstance(options.sigma, float | int)
-    return (
-        int(measured)
-        + 1
-        + (FDR_PASSES if "exceeding" in spec.needs else 0)
-        + (level if "histogram" in spec.needs else 0)
-    )
+    needs = options.rule.needs
+    measured = "mean_square" in needs or not isinstance(options.sigma, float | int)
+    return 1 + measured + FDR_PASSES * ("exceeding" in needs) + level * ("histogram" in needs)

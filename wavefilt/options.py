@@ -476,30 +476,21 @@ class Options:
         """The trend that is removed before the transform and added again after it, given or needed by the rule."""
         return self.detrend or ("mean" if self.shrinks_approximation else None)
 
-    def shifts(self, level: int) -> list[int]:
-        """Return the shifts of cycle spinning in samples; a transform with ``level`` levels repeats after 2^level.
+    def shifts(self, level: int) -> list[tuple[int, ...]]:
+        """Return the shifts of cycle spinning along every axis, in samples; there are at most 2^level, or 4^level.
 
-        The step between shifts is odd, so that the first 2^j differ at level j, and about 0.38 of the period, so that
-        any number of shifts is spread evenly at every level. There are at most 2^level shifts.
-        """
-        period = 1 << level
-        step = int(GOLDEN * period) | 1
-        return [k * step % period for k in range(min(self.spins, period))]
-
-    def axis_shifts(self, level: int) -> list[tuple[int, ...]]:
-        """Return the shifts along every axis, at most 4^level for sections.
+        A transform with ``level`` levels repeats after 2^level. The step between shifts is odd, so that the first 2^j
+        differ at level j, and about 0.38 of the period, so that any number of shifts is spread evenly at every level.
 
         Along the second axis of a section, the k-th shift is p_k steps, where bit i of p_k is the parity of the bits r
         of k for which the binomial coefficient C(r, i) is odd: the second dimension of Sobol's sequence (1967), read
         backwards. The first 2^(i+j) pairs then all differ in their phases at level i of one axis and level j of the
         other.
         """
-        if self.ndim == 1:
-            return [(shift,) for shift in self.shifts(level)]
         period = 1 << level
         step = int(GOLDEN * period) | 1
-        count = min(self.spins, period * period)
-        return [(k * step % period, _sobol(k) * step % period) for k in range(count)]
+        places = [(k, _sobol(k))[: self.ndim] for k in range(min(self.spins, period**self.ndim))]
+        return [tuple(place * step % period for place in both) for both in places]
 
     @cached_property
     def shrink_function(self) -> shrinkage.Function:
@@ -687,7 +678,7 @@ class Options:
 
 
 def _sobol(k: int) -> int:
-    """Return p_k of `Options.axis_shifts`: the sum modulo 2 of the rows of Pascal's triangle given by the bits of k."""
+    """Return p_k of `Options.shifts`: the sum modulo 2 of the rows of Pascal's triangle given by the bits of k."""
     found, row = 0, 1
     while k:
         found ^= row if k & 1 else 0

@@ -346,7 +346,5 @@ def _spread(name: str, suffix: str, recording: Recording, outcome: Outcome, of: 
     """Return the median and the 10th and 90th percentile of each level over its live traces, finest level first."""
     live = recording.live if recording.live.any() and outcome.options.ndim == 1 else np.ones_like(recording.live)
     found = [of(estimate)[:, live[estimate.segments.rows]] for estimate in outcome.estimates]
-    depth = max(map(len, found), default=0)
-    levels = [np.concatenate([rows[i] for rows in found if len(rows) > i]) for i in range(depth)]
-    medians, ranges = spread([level for level in levels if level.size])
+    medians, ranges = spread(found)
     return {f"{name}{suffix}": medians, f"{name}_range{suffix}": ranges}

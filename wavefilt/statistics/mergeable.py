@@ -432,22 +432,20 @@ class PassStatistics:
 
     def exceeding(self, thresholds: Floats) -> Counts:
         def count(details: Details) -> Counts:
-            pairs = zip(details, thresholds, strict=True)
-            return np.array([[sum(exceeding(*rows).sum() for rows in self._rows(*pair))] for pair in pairs])
+            levels = zip(details, thresholds, strict=True)
+            return np.array([sum(exceeding(row, limits) for row in self._joined(parts)) for parts, limits in levels])
 
         return self._summed(count)
 
     def histogram(self, level: int, widths: Floats, bins: int) -> Counts:
         def count(details: Details) -> Counts:
-            rows = self._rows(details[level - 1], widths)
-            return np.asarray(np.sum([histogram(*own, bins).sum(axis=0) for own in rows], axis=0))
+            return np.sum([histogram(row, widths, bins) for row in self._joined(details[level - 1])], axis=0)
 
-        return self._summed(count)[None]
+        return self._summed(count)
 
-    def _rows(self, parts: Sequence[tuple[int, Array]], values: Floats) -> Iterator[tuple[Array, Floats]]:
-        """Yield each part with the group's value for each row."""
-        for _, part in parts:
-            yield part, np.repeat(values, len(part))
+    def _joined(self, parts: Sequence[tuple[int, Array]]) -> Iterator[Array]:
+        """Yield each part of the only group as one row."""
+        return (part.reshape(1, -1) for _, part in parts)
 
     def _summed(self, count: Callable[[Details], Counts]) -> Counts:
         """Return the sum of these whole numbers over all chunks."""
