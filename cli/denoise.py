@@ -273,22 +273,13 @@ def show(facts: Facts, request: Request, line: bool) -> None:
 
 
 def _line(facts: Facts) -> str:
-    start = f"{facts['input']} -> {facts['output']}  {_method(facts)}"
+    start = f"{facts['input']} -> {facts['output']}  {facts['method']}"
     if "dry_run" in facts:
         return f"{start}  {facts['format']}, {facts['traces']} traces (dry run)"
     sigma = sorted(set(facts["sigma"]))
     spread = "..".join(f"{value:.3g}" for value in (sigma if len(sigma) < 3 else [sigma[0], sigma[-1]])) or "unknown"
     residual = f"residual {100 * facts['residual_energy']:.2g} % of the energy"
     return f"{start}  sigma {spread}  {residual}  {facts['seconds']:.2g} s ({facts['backend']})"
-
-
-def _method(facts: Facts) -> str:
-    rule = facts["rule"] if isinstance(facts["rule"], str) else "thresholds"
-    transform = "" if facts["transform"] == "dwt" else f"{facts['transform'].upper()} "
-    section = "2-D " if facts.get("ndim", 1) == 2 else ""
-    level = f"L{facts['level']} " if find(facts["transform"], facts.get("ndim", 1)).has_levels else ""
-    spins = f" {facts['spins']} spins" if facts["spins"] > 1 else ""
-    return f"{facts['wavelet']} {section}{transform}{level}{rule} {facts['shrink']}{spins}"
 
 
 def _details(facts: Facts) -> list[str]:

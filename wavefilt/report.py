@@ -241,8 +241,9 @@ def unchanged(options: Options, samples: int) -> str:
 
 
 def resolved(options: Options, level: int) -> Facts:
-    """Return the options, with defaults filled in."""
+    """Return the options, with defaults filled in, and the method in words."""
     return {
+        "method": options.summary(level),
         "wavelet": options.filters.name,
         "taps": options.filters.dec_len,
         "mode": options.mode,

@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from wavefilt.arrays import Array, DType, compute_dtype
+from wavefilt.arrays import DType, compute_dtype
 from wavefilt.errors import FormatError, LayoutError, reason
 from wavefilt.io.base import Contents, Format, Layout, Probe, equal_lengths
 from wavefilt.io.sources import ContiguousFile, Places, StreamedFormat, contents_of, opened
@@ -32,29 +32,21 @@ class NpyFile(ContiguousFile):
     def __init__(self, file: str | BinaryIO, layout: Layout) -> None:
         layout.only("npy", "dt", "axis")
         with opened(file) as stream:
-            shape, self.fortran, dtype = header(stream, stream.seek(0, 2) - stream.seek(0))
+            shape, fortran, dtype = header(stream, stream.seek(0, 2) - stream.seek(0))
             begin = stream.tell()
         axis = sample_axis(shape, layout.axis)
         if prod(shape) == 0:
             raise FormatError(f"an array of shape {shape} has no samples")
         # traces of several axes are numbered in the order of storage
-        self._stored = shape[::-1] if self.fortran else shape
-        place = len(shape) - 1 - axis if self.fortran else axis
-        self._inner = prod(self._stored[place + 1 :])
-        places = Places(begin, dtype, prod(shape) // shape[axis], shape[axis], self._inner)
+        inner = prod(shape[:axis] if fortran else shape[axis + 1 :])
+        places = Places(begin, dtype, prod(shape) // shape[axis], shape[axis], inner)
         result = written(dtype)
         several = sum(n > 1 for n in shape) > 1  # an array with one long axis is in C order too, and saved as such
-        entries = {"descr": np.lib.format.dtype_to_descr(result), "fortran_order": self.fortran and several}
+        entries = {"descr": np.lib.format.dtype_to_descr(result), "fortran_order": fortran and several}
         head = io.BytesIO()
         np.lib.format.write_array_header_1_0(head, {**entries, "shape": shape})
         after = replace(places, header=head.tell(), dtype=result)
         super().__init__(file, "npy", places, layout.dt, after, head.getvalue())
-
-    def array(self, samples: Array) -> Array:
-        """Return samples (traces, samples) as an array of the shape and order of the file."""
-        array = np.ascontiguousarray(samples.reshape(-1, self._inner, self.shape[1]).swapaxes(1, 2))
-        array = array.reshape(self._stored)
-        return array.T if self.fortran else array
 
 
 class Npy(StreamedFormat):
@@ -67,11 +59,10 @@ class Npy(StreamedFormat):
     def open(self, file: str | BinaryIO, layout: Layout) -> NpyFile:
         return NpyFile(file, layout)
 
-    def write(self, contents: Contents) -> bytes:
-        return _npy(contents.origin.array(contents.samples))
-
     def convert(self, contents: Contents) -> bytes:
-        return _npy(equal_lengths(contents, "npy"))
+        out = io.BytesIO()
+        np.lib.format.write_array(out, equal_lengths(contents, "npy"), allow_pickle=False)
+        return out.getvalue()
 
 
 @dataclass(frozen=True)
@@ -100,7 +91,7 @@ class Npz(Format):
         import zipfile
 
         origin: Member = contents.origin
-        new_array, out = _npy(origin.npy.array(contents.samples)), io.BytesIO()
+        new_array, out = Npy().write(replace(contents, origin=origin.npy)), io.BytesIO()
         with zipfile.ZipFile(io.BytesIO(origin.archive)) as old, zipfile.ZipFile(out, "w") as new:
             for entry in old.infolist():
                 with _packing(f"{entry.filename!r} of the archive cannot be kept; repack it without that one"):
@@ -183,12 +174,6 @@ def sample_axis(shape: tuple[int, ...], axis: int | None) -> int:
 def written(dtype: DType) -> DType:
     """Return the dtype in which denoised samples are stored: floats as they are, integers as they are computed."""
     return dtype if dtype.kind in "fc" else compute_dtype(dtype)
-
-
-def _npy(array: Array) -> bytes:
-    stream = io.BytesIO()
-    np.lib.format.write_array(stream, array, allow_pickle=False)
-    return stream.getvalue()
 
 
 def _member(data: bytes, component: str | None) -> tuple[str, bytes]:

@@ -257,7 +257,8 @@ class ContiguousFile(FileSource):
             shutil.copyfileobj(self._file, to, 1 << 20)
             return
         to.write(self._header)
-        to.truncate(len(self._header) + math.prod(self.shape) * self._places.dtype.itemsize)
+        to.seek(math.prod(self.shape) * self._places.dtype.itemsize - 1, io.SEEK_CUR)
+        to.write(b"\0")
 
 
 def rounded(samples: Array, dtype: DType) -> Array:

@@ -24,8 +24,6 @@ from wavefilt.errors import FormatError, LayoutError
 from wavefilt.io.base import HEAD, Contents, Format, Layout, Probe, equal_lengths
 
 BLANKS = b" \t\r\n"
-BLOCK = 1 << 14
-"""Characters of a table parsed at a time, in whole lines: parsing takes many times their memory."""
 SIGNIFICANT = 7
 _COMMENTS = re.compile(rb"(?:[ \t\r\f\v]*+(?:(?:[#%!*>$]|//)[^\n]*+)?+(?:\n|\Z))*+")  # and blank lines
 _DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "space": " ", "\\t": "\t"}
@@ -205,27 +203,16 @@ def _parsed(body: bytes, delimiter: str, mark: str, first: int) -> Floats:
     """Return the numbers (columns, rows); ``first`` is the line number of the first row."""
     allowed = b"0123456789+-eEdDnaNAifIFtyTY \t\r\n" + f"{delimiter}{mark}".encode()
     plain = bytes.maketrans(b"dD" + mark.encode(), b"ee.")
-    traces, at, done = np.empty((0, 0)), 0, 0
-    while at <= len(body):
-        end = body.find(b"\n", at + BLOCK) % (len(body) + 1)  # not found: -1, the end of the body
-        block = body[at:end]
-        lines = block.translate(plain).decode("latin-1").split("\n")
-        try:
-            if block.translate(None, allowed) or not all(map(str.strip, lines)):
-                raise ValueError
-            values = np.loadtxt(lines, delimiter=None if delimiter == " " else delimiter, comments=None, ndmin=2)
-            if done and values.shape[1] != len(traces):
-                raise ValueError
-        except ValueError:
-            _refuse_line(first + done, block, len(traces), delimiter, mark)
-        if not done:
-            columns, rows = values.shape[1], body.count(b"\n") + 1
-            # each cell takes two characters: if they are too few, some row is shorter, which is found below
-            traces = np.empty((columns, rows if 2 * columns * rows <= len(body) + 1 else 0))
-        if traces.size:
-            traces[:, done : done + len(values)] = values.T
-        done, at = done + len(values), end + 1
-    return traces
+    try:
+        if body.translate(None, allowed):
+            raise ValueError
+        lines = io.TextIOWrapper(io.BytesIO(body.translate(plain)), "latin-1")
+        rows = np.loadtxt(lines, delimiter=None if delimiter == " " else delimiter, comments=None, ndmin=2)
+        if len(rows) != body.count(b"\n") + 1:  # blank lines are skipped
+            raise ValueError
+    except ValueError:
+        _refuse_line(first, body, delimiter, mark)
+    return np.ascontiguousarray(rows.T)
 
 
 # ----------------------------------------------------------------------------------------- rows and their delimiter
@@ -287,13 +274,13 @@ def _refuse_ambiguous_commas(body: bytes, columns: int, delimiter: str, mark: st
         raise FormatError(f"{question} Give `delimiter` comma for two columns, space for a decimal comma")
 
 
-def _refuse_line(first: int, block: bytes, width: int, delimiter: str, mark: str) -> NoReturn:
-    """Raise FormatError for the first line of a block that is not a row of numbers like those above.
-
-    ``first`` is the number of its first line, ``width`` the cells of the rows above, 0 if there are none.
-    """
-    pattern = r"[ \t\r]+" if delimiter == " " else re.escape(delimiter)
-    for number, line in enumerate(block.split(b"\n"), first):
+def _refuse_line(first: int, body: bytes, delimiter: str, mark: str) -> NoReturn:
+    """Raise FormatError for the first line that is not a row of numbers like those above; ``first`` is its number."""
+    pattern, width, seen = r"[ \t\r]+" if delimiter == " " else re.escape(delimiter), 0, set[bytes]()
+    for number, line in enumerate(body.split(b"\n"), first):
+        if (shape := line.translate(_ZEROS)) in seen:  # most lines differ in digits only
+            continue
+        seen.add(shape)
         row = [cell.strip(" \t\r") for cell in re.split(pattern, line.decode("latin-1").strip(" \r"))]
         bad = [cell for cell in row if not _is_number(cell, mark)]
         if "" in bad or len(bad) == len(row):

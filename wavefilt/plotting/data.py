@@ -79,10 +79,10 @@ def envelope(samples: Array, bins: int = BINS) -> tuple[Floats, Array]:
     return np.repeat(np.arange(0, count, every) + (every - 1) / 2, 2), values
 
 
-def levelled(rows: Array, half: int) -> Array:
-    """Return rows divided by their RMS in windows of ``half`` samples on both sides: automatic gain control.
+def inverse_rms(rows: Array, half: int) -> Array:
+    """Return 1 over the RMS of rows in windows of ``half`` samples on both sides; 0 for rows without a sample but 0.
 
-    At most `FULL_RMS` times the RMS is drawn at full scale, 1; parts below `QUIETEST` stay small.
+    Parts below `QUIETEST` of the largest RMS count as that, so that they stay small.
     """
     count = rows.shape[1]
     first, last = np.clip(np.arange(count) + np.array([[-half], [half + 1]]), 0, count)
@@ -93,8 +93,8 @@ def levelled(rows: Array, half: int) -> Array:
     counts = np.hstack([starts, np.cumsum(known, axis=1)])
     mean = (energy[:, last] - energy[:, first]) / np.maximum(counts[:, last] - counts[:, first], 1)
     rms = peaks * np.sqrt(np.maximum(mean, 0))
-    least = QUIETEST * rms.max(axis=1, keepdims=True, initial=0)
-    return np.asarray(rows / np.where(least > 0, FULL_RMS * np.maximum(rms, least), 1))
+    rms = np.maximum(rms, QUIETEST * rms.max(axis=1, keepdims=True, initial=0))
+    return np.divide(1, rms, out=np.zeros(rms.shape), where=rms > 0)
 
 
 def means_and_scales(rows: Array, percentile: float) -> tuple[Floats, Floats]:
@@ -122,19 +122,9 @@ class Gain:
 
     def factors(self, samples: Floats, interval: float, start: float = 0.0) -> Floats:
         """Return the factor of each sample of a trace that begins at ``start`` seconds; 0 where all samples are 0."""
-        if not self.agc:
-            powers: Floats = np.maximum(start + interval * np.arange(len(samples), dtype=np.float64), 0) ** self.value
-            return powers
-        peak = float(np.nanmax(np.abs(samples), initial=0)) or 1.0
-        half = max(1, round(self.value / interval / 2))
-        first, last = np.clip(np.arange(len(samples)) + np.array([[-half], [half + 1]]), 0, len(samples))
-        known = np.concatenate([[0], np.cumsum(np.isfinite(samples))])
-        energy = np.concatenate([[0.0], np.cumsum(np.nan_to_num(samples / peak) ** 2)])
-        mean = np.maximum(energy[last] - energy[first], 0) / np.maximum(known[last] - known[first], 1)
-        rms = peak * np.sqrt(mean)
-        least = QUIETEST * float(rms.max(initial=0))
-        factors: Floats = 1 / np.maximum(rms, least) if least > 0 else np.zeros(len(samples))
-        return factors
+        if self.agc:
+            return np.asarray(inverse_rms(samples[None], max(1, round(self.value / interval / 2)))[0])
+        return np.asarray(np.maximum(start + interval * np.arange(len(samples)), 0) ** self.value)
 
     @property
     def unit(self) -> str:
@@ -527,7 +517,8 @@ class SectionImages:
         if part not in self.levelled:
             return np.asarray(self.values(part, traces, samples) / self.scales(together)[traces, None])
         first = max(samples.start - self.half, 0)  # the window reaches beyond the visible samples
-        rows = levelled(self.values(part, traces, slice(first, samples.stop + self.half)), self.half)
+        rows = self.values(part, traces, slice(first, samples.stop + self.half))
+        rows = rows * inverse_rms(rows, self.half) / FULL_RMS
         return rows[:, samples.start - first :][:, : samples.stop - samples.start]
 
     def scales(self, together: bool) -> Floats:
