@@ -439,7 +439,8 @@ class PassStatistics:
 
     def histogram(self, level: int, widths: Floats, bins: int) -> Counts:
         def count(details: Details) -> Counts:
-            return np.sum([histogram(row, widths, bins) for row in self._joined(details[level - 1])], axis=0)
+            rows = self._joined(details[level - 1])
+            return np.asarray(np.sum([histogram(row, widths, bins) for row in rows], axis=0))
 
         return self._summed(count)
 
