@@ -71,12 +71,6 @@ class Interval:
         """Return the interval of all magnitudes of this number of bytes."""
         return Interval.within(0, (1 << 8 * itemsize - 1) - 1, bins)
 
-    @staticmethod
-    def not_finite(dtype: DType) -> Interval:
-        """Return the interval of the magnitudes that are not finite, as one bin."""
-        mantissa, top = np.finfo(dtype).nmant, (1 << 8 * dtype.itemsize - 1) - 1
-        return Interval(top >> mantissa << mantissa, top, mantissa)
-
     @property
     def bins(self) -> int:
         return (self.high - self.low >> self.shift) + 1
