@@ -23,7 +23,7 @@ from wavefilt.arrays import Array, DType, Floats, Mask
 from wavefilt.chunks import Chunk, Part
 from wavefilt.engine import Job, Rows
 from wavefilt.errors import SQUARES_OVERFLOW
-from wavefilt.options import Keywords, Options
+from wavefilt.options import Keywords, Options, check_names
 from wavefilt.options import along as along_axes
 from wavefilt.statistics.mergeable import Counted, Details, HostTally, PassStatistics, State, merged
 from wavefilt.thresholding.rules import RULES
@@ -85,7 +85,8 @@ def denoise(
         raise TypeError(f"a dask array is needed, not {type(array).__name__}: dask.array.from_array(x, chunks=...)")
     if "return_residual" in options:
         raise ValueError("`return_residual` is no option for dask arrays: the residual is array - denoised")
-    checked = Options.of(wavelet, options, "axis", "axes", ndim=1 if axes is None else 2)
+    check_names(options, "axis", "axes")
+    checked = Options(wavelet, **options, ndim=1 if axes is None else 2)
     if axes is not None and (axis != -1 or np.ndim(axes) != 1 or len(axes) != 2):
         raise ValueError(f"`axes={axes!r}` must be a pair of axes, instead of `axis={axis}`")
     along: tuple[int, ...] = (axis,) if axes is None else tuple(axes)

@@ -424,21 +424,6 @@ class Options:
         if self.shrink in ESTIMATORS and not isinstance(self.rule.shrink, shrinkage.Posterior):
             raise OptionError(f"`shrink={self.shrink!r}` is for the empirical Bayes rules, not {self.rule.option!r}")
 
-    @classmethod
-    def of(
-        cls,
-        wavelet: WaveletLike | None,
-        keywords: Keywords,
-        *others: str,
-        ndim: Literal[1, 2] = 1,
-    ) -> Options:
-        """Return the options for keyword arguments of `denoise`; ``others`` are more names that the caller accepts.
-
-        Raises OptionError for an unknown name, with the known ones, and as the class does.
-        """
-        check_names(keywords, *others)
-        return cls(wavelet, **keywords, ndim=ndim)
-
     @cached_property
     def on_host(self) -> bool:
         """Whether only backends in host memory do it chunk by chunk; in one piece others do rule "js" as well."""
