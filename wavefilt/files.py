@@ -356,7 +356,7 @@ class FileRows(engine.Rows):
         # some details of every level of a group, from evenly spaced windows; each row's first samples are in one chunk
         rows = np.concatenate([np.arange(c.rows.start, c.rows.stop) for c in group if c.parts[0].start == 0])
         samples, taps = self.shape[1], job.analysis.taps
-        length = min(max(WINDOW, 8 * (job.halo or 0)), samples)
+        length = min(max(WINDOW, 8 * (job.options.halo(job.level) or 0)), samples)
         number = min(max(len(rows) * samples // (SHARE * length), 8), WINDOWS)
         found = []
         for at in (np.arange(number) + 0.5) / number * len(rows):

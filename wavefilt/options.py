@@ -314,15 +314,8 @@ class Keywords(Common, total=False):
     basis: Basis | None
 
 
-class Along(TypedDict, total=False):
-    """The axis or axes to transform, as `wavefilt.denoise` takes them."""
-
-    axis: int
-    axes: tuple[int, int]
-
-
-def along(axes: Sequence[int]) -> Along:
-    """Return the keyword argument for one axis, or for the two axes of a section."""
+def along(axes: Sequence[int]) -> dict[str, Any]:
+    """Return the keyword argument of `wavefilt.denoise` for one axis, or for the two axes of a section."""
     return {"axis": axes[0]} if len(axes) == 1 else {"axes": (axes[0], axes[1])}
 
 
