@@ -426,8 +426,7 @@ def denoise(
         whole = backend.denoise(x, options.unblended, level, report, out)
         if whole is not None:
             y, measured = whole
-            if options.blend:
-                y = options.blended(x, y)
+            y = options.blended(x, y)
             if measured is None or not backend.device:
                 return y, measured or []
             return y, [Estimate.of(measured, chunks.whole(x)[0], x, options, level)]

@@ -277,18 +277,15 @@ class FileRows(engine.Rows):
         if math.isfinite(peak) or np.isfinite(x).all():
             return engine.check_size(x, peak, self.plan.level, self.options)
         row, column = np.argwhere(~np.isfinite(x))[0].tolist()
-        infinite, trace = np.isinf(x[row, column]), pieces[0][0].start + row
-        for _, first, last in pieces:
-            if column < last - first:
-                break
-            column -= last - first
-        if infinite:
-            raise NonFiniteSample(trace, first + column, "; replace it")
+        trace = pieces[0][0].start + row
+        sample = int(np.concatenate([np.arange(first, last) for _, first, last in pieces])[column])
+        if np.isinf(x[row, column]):
+            raise NonFiniteSample(trace, sample, "; replace it")
         hint = (
             ": the segments between gaps are denoised in memory; raise the limit to "
             f"`max_memory={self.plan.whole_memory!r}`, or fill the gaps"
         )
-        raise NonFiniteSample(trace, first + column, hint, "NaN")
+        raise NonFiniteSample(trace, sample, hint, "NaN")
 
     def measured(self) -> tuple[list[Floats], list[Floats]]:
         """Return noise and thresholds (levels, traces) of the traces with noise, or if none has noise, of all."""
