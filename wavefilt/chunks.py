@@ -45,11 +45,6 @@ class Chunk:
     place: int = 0
 
     @property
-    def count(self) -> int:
-        """Number of traces."""
-        return int(self.rows.stop - self.rows.start)
-
-    @property
     def numbers(self) -> range:
         """Numbers of the traces."""
         return range(self.rows.start, self.rows.stop)

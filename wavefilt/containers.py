@@ -16,7 +16,7 @@ from wavefilt.arrays import Array, Mask
 from wavefilt.backends import registry
 from wavefilt.errors import NonFiniteSample
 from wavefilt.options import Clock, NoiseForm, to_argv, to_call, to_give
-from wavefilt.recording import Recording
+from wavefilt.recording import Recording, read
 
 if TYPE_CHECKING:
     from obspy import Stream, Trace
@@ -151,7 +151,8 @@ def traces_of(
         if kind and not kind.startswith("pandas."):
             raise ValueError(f"`interval` is for arrays; a {kind} has its own")
     if kind == "path":
-        return _of_path(os.fsdecode(x), sigma, axes)
+        path = os.fsdecode(x)
+        return of_file(path, read(path), {}, sigma=sigma, axes=axes)
     if kind == "wavefilt.Recording":
         return of_recording(x, sigma, axes)
     if kind in ("obspy.Stream", "obspy.Trace"):
@@ -210,12 +211,6 @@ def of_file(path: str, recording: Recording, layout: Mapping[str, Any], **more: 
         words += [f"--{name}", ",".join(map(str, value)) if isinstance(value, tuple) else str(value)]
     name = f"wavefilt.read({', '.join([repr(path), *(f'{name}={value!r}' for name, value in given.items())])})"
     return of_recording(recording, function=f"{name}.denoise", samples=f"{name}.samples", file=tuple(words), **more)
-
-
-def _of_path(path: str, sigma: NoiseForm | None, axes: tuple[int, int] | None) -> Container:
-    from wavefilt.recording import read
-
-    return of_file(path, read(path), {}, sigma=sigma, axes=axes)
 
 
 def _of_array(

@@ -23,7 +23,7 @@ from wavefilt.arrays import Array, DType, Floats, Mask
 from wavefilt.chunks import Chunk, Part
 from wavefilt.engine import Job, Rows
 from wavefilt.errors import SQUARES_OVERFLOW
-from wavefilt.options import Keywords, Options
+from wavefilt.options import Keywords, Options, check_names
 from wavefilt.options import along as along_axes
 from wavefilt.statistics.mergeable import Counted, Details, HostTally, PassStatistics, State, merged
 from wavefilt.thresholding.rules import RULES
@@ -85,7 +85,8 @@ def denoise(
         raise TypeError(f"a dask array is needed, not {type(array).__name__}: dask.array.from_array(x, chunks=...)")
     if "return_residual" in options:
         raise ValueError("`return_residual` is no option for dask arrays: the residual is array - denoised")
-    checked = Options.of(wavelet, options, "axis", "axes", ndim=1 if axes is None else 2)
+    check_names(options, "axis", "axes")
+    checked = Options(wavelet, **options, ndim=1 if axes is None else 2)
     if axes is not None and (axis != -1 or np.ndim(axes) != 1 or len(axes) != 2):
         raise ValueError(f"`axes={axes!r}` must be a pair of axes, instead of `axis={axis}`")
     along: tuple[int, ...] = (axis,) if axes is None else tuple(axes)
@@ -113,7 +114,7 @@ def denoise(
     checked = replace(checked, sigma=0.0) if checked.rule.values else checked
     job = _BlockJob(checked, level, array.shape[axis], backend)
     last = da.moveaxis(array, axis, -1)
-    sizes = aligned(last.chunks[-1], job.halo or 0, 1 << level)
+    sizes = aligned(last.chunks[-1], checked.halo(level) or 0, 1 << level)
     denoised = _denoise_in_passes(last.rechunk({last.ndim - 1: sizes}), job, dtype)
     return da.moveaxis(denoised.rechunk(last.chunks), -1, axis)
 
@@ -260,7 +261,7 @@ def _host_rows(block: Array) -> Array:
 def _denoise_in_passes(x: da.Array, job: _BlockJob, dtype: DType) -> da.Array:
     """Denoise an array along its last axis, with thresholds from several passes over its blocks."""
     record, divided = job.options.scope == "record", x.numblocks[-1] > 1
-    halo = job.halo or 0 if divided else 0
+    halo = job.options.halo(job.level) or 0 if divided else 0
     source = da.overlap.overlap(x, {x.ndim - 1: halo}, {x.ndim - 1: "none"}, allow_rechunk=False) if halo else x
     edges = np.cumsum((0, *x.chunks[-1])).tolist()
     parts = [Part(max(a - halo, 0), a, b, min(b + halo, job.samples)) for a, b in pairwise(edges)]

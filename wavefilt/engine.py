@@ -75,11 +75,6 @@ class Job:
         """Detail coefficients of a whole row in each band, finest first."""
         return np.array(self.options.sizes(self.analysis, (self.samples,)), np.int64)
 
-    @property
-    def halo(self) -> int | None:
-        """`Transform.halo`, in samples."""
-        return self.options.halo(self.level)
-
     def details(self, chunk: Chunk, coefficients: tuple[Array, ...], first: int = 0) -> Details:
         """Return the detail coefficients that belong to the chunk, and their places in a group.
 
@@ -219,7 +214,7 @@ class Rows:
 
     def statistics(self, job: Job, group: Sequence[Chunk]) -> PassStatistics:
         """Return the statistics of the detail coefficients of a group, which make passes over its chunks."""
-        first, last = group[0].place, group[-1].place + group[-1].count
+        first, last = group[0].place, group[-1].place + len(group[-1].numbers)
 
         def run(add: Callable[[Details], None]) -> None:
             self.run(group, job, lambda chunk, p: add(job.details(chunk, p.coefficients, first)))
@@ -261,7 +256,7 @@ def denoise_chunks(rows: Rows, options: Options, level: int, limit: int, report:
     count, samples = rows.shape
     job, record = Job(options, level, samples), options.scope == "record"
     dead = np.array([record and rows.constant(row) for row in range(count)], bool)
-    pieces = cut(count, samples, job.halo, level, limit // rows.itemsize, dead)
+    pieces = cut(count, samples, options.halo(level), level, limit // rows.itemsize, dead)
     sigma, thresholds, power = np.zeros((3, len(options.bands(level)), count))
     for _, group in groupby(pieces, lambda chunk: record or chunk.rows.start):
         own = list(group)
@@ -415,8 +410,7 @@ def denoise(
         whole = backend.denoise(x, options.unblended, level, report, out)
         if whole is not None:
             y, measured = whole
-            if options.blend:
-                y = options.blended(x, y)
+            y = options.blended(x, y)
             if measured is None or not backend.device:
                 return y, measured or []
             return y, [Estimate.of(measured, chunks.whole(x)[0], x, options, level)]

@@ -277,18 +277,15 @@ class FileRows(engine.Rows):
         if math.isfinite(peak) or np.isfinite(x).all():
             return engine.check_size(x, peak, self.plan.level, self.options)
         row, column = np.argwhere(~np.isfinite(x))[0].tolist()
-        infinite, trace = np.isinf(x[row, column]), pieces[0][0].start + row
-        for _, first, last in pieces:
-            if column < last - first:
-                break
-            column -= last - first
-        if infinite:
-            raise NonFiniteSample(trace, first + column, "; replace it")
+        trace = pieces[0][0].start + row
+        sample = int(np.concatenate([np.arange(first, last) for _, first, last in pieces])[column])
+        if np.isinf(x[row, column]):
+            raise NonFiniteSample(trace, sample, "; replace it")
         hint = (
             ": the segments between gaps are denoised in memory; raise the limit to "
             f"`max_memory={self.plan.whole_memory!r}`, or fill the gaps"
         )
-        raise NonFiniteSample(trace, first + column, hint, "NaN")
+        raise NonFiniteSample(trace, sample, hint, "NaN")
 
     def measured(self) -> tuple[list[Floats], list[Floats]]:
         """Return noise and thresholds (levels, traces) of the traces with noise, or if none has noise, of all."""
@@ -356,7 +353,7 @@ class FileRows(engine.Rows):
         # some details of every level of a group, from evenly spaced windows; each row's first samples are in one chunk
         rows = np.concatenate([np.arange(c.rows.start, c.rows.stop) for c in group if c.parts[0].start == 0])
         samples, taps = self.shape[1], job.analysis.taps
-        length = min(max(WINDOW, 8 * (job.halo or 0)), samples)
+        length = min(max(WINDOW, 8 * (job.options.halo(job.level) or 0)), samples)
         number = min(max(len(rows) * samples // (SHARE * length), 8), WINDOWS)
         found = []
         for at in (np.arange(number) + 0.5) / number * len(rows):

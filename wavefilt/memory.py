@@ -135,8 +135,8 @@ def plan(
             raise ValueError(few)
     chunk = int((limit - fixed - 4 * bins * level) / factor)
     parts = cut(rows, samples, halo, level, chunk // item) if level else []
-    check_neighbours(max((part.count for part in parts), default=1))
-    longest = max((part.count * part.length for part in parts), default=chunk // item)
+    check_neighbours(max((len(part.numbers) for part in parts), default=1))
+    longest = max((len(part.numbers) * part.length for part in parts), default=chunk // item)
     return Plan(chosen, level, longest, _passes(options, level), spelled(whole), chunk=chunk, bins=bins)
 
 

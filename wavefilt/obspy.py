@@ -121,7 +121,8 @@ def filter_samples(
     if "sigma" in options:
         clock = Clock(1 / df if df else None, None, len(data), "the trace")
         options = {**options, "sigma": clock.in_samples(options["sigma"])}
-    Options.of(wavelet, options)
+    check_names(options)
+    Options(wavelet, **options)
     registry.check_name(backend)
     denoised: Array = denoise_array(data, wavelet, backend=backend, **options) if len(data) else data
     return denoised
@@ -141,21 +142,18 @@ def recording_of(traces: Sequence[Trace]) -> Recording:
 
 def sigmas_of(traces: Sequence[Trace], sigma: NoiseForm | None, options: Options | None = None) -> list[NoiseForm]:
     """Return the option ``sigma`` of each trace in samples, by default the noise before picks and origins in stats."""
-    if sigma is None:
-        return recording_of(traces).sigmas(None, options)
-    return [noise_in_samples(sigma, trace) for trace in traces]
-
-
-def noise_in_samples(sigma: NoiseForm, trace: Trace) -> NoiseForm:
-    """Return ``sigma`` in samples of a trace, from times and picks of ObsPy."""
+    recording = recording_of(traces)
     if not isinstance(sigma, tuple):
-        return sigma
-    start = np.datetime64(trace.stats.starttime.ns, "ns")
-    try:
-        own = sigma[:1] + tuple(_moment(part, trace) for part in sigma[1:])
-        return Clock(trace.stats.delta, start, len(trace.data), trace.id).in_samples(own)  # type: ignore[arg-type]
-    except ValueError as error:
-        raise ValueError(f"{trace.id}: {error}") from error
+        return recording.sigmas(sigma, options)
+    found = []
+    for i, trace in enumerate(traces):
+        try:
+            own = sigma[:1] + tuple(_moment(part, trace) for part in sigma[1:])
+            clock = replace(recording.clock(i), name=trace.id)
+            found.append(clock.in_samples(own))  # type: ignore[arg-type]
+        except ValueError as error:
+            raise ValueError(f"{trace.id}: {error}") from error
+    return found
 
 
 def _moment(part: object, trace: Trace) -> object:

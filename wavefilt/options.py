@@ -314,15 +314,8 @@ class Keywords(Common, total=False):
     basis: Basis | None
 
 
-class Along(TypedDict, total=False):
-    """The axis or axes to transform, as `wavefilt.denoise` takes them."""
-
-    axis: int
-    axes: tuple[int, int]
-
-
-def along(axes: Sequence[int]) -> Along:
-    """Return the keyword argument for one axis, or for the two axes of a section."""
+def along(axes: Sequence[int]) -> dict[str, Any]:
+    """Return the keyword argument of `wavefilt.denoise` for one axis, or for the two axes of a section."""
     return {"axis": axes[0]} if len(axes) == 1 else {"axes": (axes[0], axes[1])}
 
 
@@ -423,21 +416,6 @@ class Options:
             raise OptionError(f"`rule={self.rule.option!r}` has its own threshold function: leave `shrink` out")
         if self.shrink in ESTIMATORS and not isinstance(self.rule.shrink, shrinkage.Posterior):
             raise OptionError(f"`shrink={self.shrink!r}` is for the empirical Bayes rules, not {self.rule.option!r}")
-
-    @classmethod
-    def of(
-        cls,
-        wavelet: WaveletLike | None,
-        keywords: Keywords,
-        *others: str,
-        ndim: Literal[1, 2] = 1,
-    ) -> Options:
-        """Return the options for keyword arguments of `denoise`; ``others`` are more names that the caller accepts.
-
-        Raises OptionError for an unknown name, with the known ones, and as the class does.
-        """
-        check_names(keywords, *others)
-        return cls(wavelet, **keywords, ndim=ndim)
 
     @cached_property
     def on_host(self) -> bool:

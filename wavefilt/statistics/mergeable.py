@@ -433,8 +433,7 @@ class PassStatistics:
 
     def histogram(self, level: int, widths: Floats, bins: int) -> Counts:
         def count(details: Details) -> Counts:
-            rows = self._joined(details[level - 1])
-            return np.asarray(np.sum([histogram(row, widths, bins) for row in rows], axis=0))
+            return np.asarray(sum([histogram(row, widths, bins) for row in self._joined(details[level - 1])]))
 
         return self._summed(count)
 
