@@ -53,24 +53,16 @@ class Group(click.Group):
         command: click.Command = getattr(module, attribute)
         return command
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in COMMANDS and not args[0].startswith("-"):
-            import difflib
-
-            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; commands are {', '.join(COMMANDS)}"
-            raise click.UsageError(f"No such command {args[0]!r}{hint}", ctx)
-        return super().resolve_command(ctx, args)
-
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
 
 @click.command(
-    cls=Group, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"], "show_default": True}
+    cls=Group,
+    commands=COMMANDS,  # click suggests these names for one that is misspelt
+    epilog=EXIT_CODES,
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )
 @click.version_option(__version__, prog_name="wavefilt")
 def group() -> None:

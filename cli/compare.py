@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import shlex
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from wavefilt.backends.registry import check_name
+from wavefilt.containers import of_file
 from wavefilt.errors import printable
 from wavefilt.io import Layout
-from wavefilt.options import DEFAULTS, Clock, Options, to_argv, to_give
+from wavefilt.options import DEFAULTS, Options
 from wavefilt.recording import Recording
 
 from . import as_flags, run_errors, usage_errors
@@ -110,7 +110,9 @@ def _common(parsed: dict[str, Any]) -> tuple[dict[str, Any], Layout]:
 
 def _show(recording: Recording, found: Comparison, parsed: dict[str, Any]) -> None:
     """Print a comparison: the table, the notes, and the lines that denoise with the best method, or JSON."""
-    line = _denoise_line(recording, found.options, parsed)
+    layout = {name: parsed[name] for name in ("format", *FILE_LAYOUT)}
+    file = of_file(recording.source, recording, layout)
+    line = file.command({**found.options, "two_dimensional": parsed["two_dimensional"]})
     if not parsed["as_json"]:
         label = "best, but undecided" if found.best.verdict == "undecided" else "best"
         best = [f"in Python: {found.python}", f"{label}: {line}"] if found.recommended else []
@@ -130,11 +132,3 @@ def _show(recording: Recording, found: Comparison, parsed: dict[str, Any]) -> No
         "command": line,
     }
     click.echo(json.dumps(facts, allow_nan=False))
-
-
-def _denoise_line(recording: Recording, options: dict[str, Any], parsed: dict[str, Any]) -> str:
-    """Return the command that denoises the file with these options."""
-    layout = {name: parsed[name] for name in ("format", *FILE_LAYOUT, "two_dimensional")}
-    given = to_give({**options, **layout}, **recording.recipe)
-    clock, declared = Clock(1.0, None, 0, recording.source), recording.declared_noise is not None
-    return shlex.join(["wavefilt", "denoise", recording.source, *to_argv(given, clock, declared)])

@@ -12,16 +12,12 @@ if TYPE_CHECKING:
     from tqdm import tqdm
 
 
-def shown(quiet: bool = False) -> bool:
-    """Return whether progress is shown."""
-    return not quiet and sys.stderr is not None and sys.stderr.isatty()
-
-
 def bar(name: str | None = None, *, quiet: bool = False, **options: Any) -> tqdm[Any]:
     """Return a bar that disappears at its end, and does nothing where no progress is shown."""
     from tqdm import tqdm
 
-    return tqdm(leave=False, file=sys.stderr, desc=name and printable(name), disable=not shown(quiet), **options)
+    silent = quiet or sys.stderr is None or not sys.stderr.isatty()
+    return tqdm(leave=False, file=sys.stderr, desc=name and printable(name), disable=silent, **options)
 
 
 def steps(names: Sequence[str]) -> Iterator[str]:

@@ -214,6 +214,12 @@ def known_interval(contents: Contents, format: str) -> float:
     return float(intervals.pop() or 0)
 
 
+def moment(year: int, day: int, hour: int, minute: int, second: float) -> np.datetime64:
+    """Return a time by the day of the year, from 1."""
+    seconds = second + 60 * (minute + 60 * (hour + 24 * (day - 1)))
+    return np.datetime64(f"{year:04}-01-01", "ns") + np.timedelta64(round(1000 * seconds), "ms")
+
+
 class Format:
     """A file format; register an instance of a subclass with `wavefilt.extending.register_format`.
 

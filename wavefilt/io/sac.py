@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from wavefilt.errors import FormatError
-from wavefilt.io.base import Contents, Headers, Layout, Probe
+from wavefilt.io.base import Contents, Headers, Layout, Probe, moment
 from wavefilt.io.obspy import waveform_bytes
 from wavefilt.io.sources import ContiguousFile, Places, Samples, StreamedFormat, opened
 
@@ -167,6 +167,4 @@ def _time(fields: Mapping[str, Any]) -> np.datetime64 | None:
     year, day, *clock = (fields.get(name, -1) for name in INTEGERS[:6])
     if not (0 < year < 3000 and 0 < day < 367 and min(clock) >= 0 and abs(fields.get("b", 0.0)) < LONGEST):
         return None
-    hour, minute, second, millisecond = clock
-    milliseconds = millisecond + 1000 * (second + 60 * (minute + 60 * (hour + 24 * (day - 1))))
-    return np.datetime64(f"{year:04}-01-01", "ns") + np.timedelta64(milliseconds, "ms")
+    return moment(year, day, *clock[:2], clock[2] + clock[3] / 1000)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from wavefilt.arrays import Array
 from wavefilt.errors import FormatError
-from wavefilt.io.base import FOOT, Contents, Headers, Layout, Probe, equal_lengths, known_interval
+from wavefilt.io.base import FOOT, Contents, Headers, Layout, Probe, equal_lengths, known_interval, moment
 from wavefilt.io.sources import Codec, ContiguousFile, Places, StreamedFormat, opened, smallest
 
 IBM, IEEE = 1, 5
@@ -421,18 +421,15 @@ def _time(row: Mapping[str, int]) -> np.datetime64 | None:
     )
     if not (1900 < year < 2200 and 0 < day < 367 and 0 <= hour < 24 and 0 <= minute < 60 and 0 <= second < 61):
         return None
-    seconds = second + 60 * (minute + 60 * (hour + 24 * (day - 1)))
-    return np.datetime64(f"{year:04}-01-01", "ns") + np.timedelta64(seconds, "s")
+    return moment(year, day, hour, minute, second)
 
 
 def _clock(time: np.datetime64 | None, basis: int) -> dict[str, int]:
     if time is None:
         return {}
-    year, day = time.astype("datetime64[Y]"), time.astype("datetime64[D]")
-    seconds = int((time.astype("datetime64[s]") - day.astype("datetime64[s]")).astype(int))
-    date = {"YearDataRecorded": int(year.astype(int)) + 1970, "DayOfYear": int((day - year).astype(int)) + 1}
-    clock = {"HourOfDay": seconds // 3600, "MinuteOfHour": seconds // 60 % 60, "SecondOfMinute": seconds % 60}
-    return date | clock | {"TimeBaseCode": basis}
+    date = time.astype("datetime64[s]").item()
+    fields = {"YearDataRecorded": date.year, "DayOfYear": date.timetuple().tm_yday, "HourOfDay": date.hour}
+    return fields | {"MinuteOfHour": date.minute, "SecondOfMinute": date.second, "TimeBaseCode": basis}
 
 
 def _trace_fields(number: int, header: Headers) -> dict[str, int]:

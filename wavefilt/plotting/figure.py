@@ -432,17 +432,24 @@ def _draw_spectra(axes: Axes, traces: DrawnTraces) -> None:
         _legend(axes, columns=3)
 
 
+def _two_panels(figure: SubFigure, title: str, label: str, *names: str) -> list[Axes]:
+    """Return two panels of these names, one below the other, with a common horizontal axis."""
+    panels: list[Axes] = []
+    for i, name in enumerate(names, 1):
+        panels.append(figure.add_subplot(2, 1, i, label=name, sharex=panels[0] if panels else None))
+        style(panels[-1], grid=True)
+    panels[0].set_title(title, fontsize=MEDIUM, pad=5)
+    panels[0].tick_params(labelbottom=False)
+    panels[1].set_xlabel(label, fontsize=MEDIUM, labelpad=1)
+    return panels
+
+
 def _draw_levels(figure: SubFigure, outcome: Outcome | None) -> None:
     """Draw energies of the details before shrinking, and noise and thresholds, by level."""
-    energies = figure.add_subplot(2, 1, 1, label="energies")
-    thresholds = figure.add_subplot(2, 1, 2, label="thresholds", sharex=energies)
-    for axes in (energies, thresholds):
-        style(axes, grid=True)
-    energies.set_title("detail coefficients by level", fontsize=MEDIUM, pad=5)
-    energies.tick_params(labelbottom=False)
+    names = "energies", "thresholds"
+    energies, thresholds = _two_panels(figure, "detail coefficients by level", "level (1 = finest)", *names)
     energies.set_ylabel("energy (%)", fontsize=MEDIUM, labelpad=1)
     thresholds.set_ylabel("data units", fontsize=MEDIUM, labelpad=1)
-    thresholds.set_xlabel("level (1 = finest)", fontsize=MEDIUM, labelpad=1)
     medians = data.noise_and_thresholds(outcome.estimates if outcome else [])
     depth = medians.shape[1]
     if outcome is None or depth == 0:
@@ -463,18 +470,13 @@ def _draw_levels(figure: SubFigure, outcome: Outcome | None) -> None:
 def _draw_statics(figure: SubFigure, outcome: Outcome | None) -> None:
     """Draw the shifts and factors of the traces of a section."""
     statics = outcome.statics if outcome else None
-    upper = figure.add_subplot(2, 1, 1, label="shifts")
-    lower = figure.add_subplot(2, 1, 2, label="factors", sharex=upper)
-    upper.set_title("statics", fontsize=MEDIUM, pad=5)
-    upper.tick_params(labelbottom=False)
-    lower.set_xlabel("trace", fontsize=MEDIUM, labelpad=1)
-    for axes, name, word in ((upper, "shifts", "shift (samples)"), (lower, "factors", "factor")):
-        style(axes, grid=True)
+    panels = _two_panels(figure, "statics", "trace", "shifts", "factors")
+    for axes, word in zip(panels, ("shift (samples)", "factor"), strict=True):
         axes.set_ylabel(word, fontsize=MEDIUM, labelpad=1)
         if statics is None:
             _write_instead(axes, "not searched for")
         else:
-            values = getattr(statics, name)[0]
+            values = getattr(statics, str(axes.get_label()))[0]
             axes.plot(values, ".-", color=data.COLORS["after"], linewidth=0.8, markersize=3)
 
 

@@ -11,8 +11,7 @@ import socket
 import threading
 import time
 import webbrowser
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,8 +50,6 @@ BAD, GOOD = "#b00020", "#00695c"
 COPY = "navigator.clipboard.writeText(text.value)"
 TEXT = ["textarea { font: 12px monospace !important; opacity: 1 !important; -webkit-text-fill-color: #222 !important }"]
 HOST = "127.0.0.1"
-ROUNDS = 10
-"""Times that tasks begun by other tasks are ended."""
 PAGE = """{% extends base %}
 {% block postamble %}
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -337,13 +334,25 @@ class Refused(RequestHandler):  # type: ignore[misc]
         self.send_error(403)
 
 
-@contextmanager
-def serving(page: Callable[[], Any], title: str, port: int = 0) -> Iterator[tuple[asyncio.AbstractEventLoop, str]]:
-    """Context manager: an event loop with a server on `HOST` that makes a page for each tab, and its address.
+def run(page: Callable[[], Any], title: str, port: int, browser: bool, announce: Callable[[str], None]) -> None:
+    """Serve until a signal arrives, which is raised again then; announce the address, and open it in a browser.
 
-    Every path begins with a random token, also that of the web socket, which opens only for pages of this server.
-    ``port`` 0 is any free port. Raises OSError if the port cannot be used.
+    Each tab has a page of its own. Every path begins with a random token, also that of the web socket, which opens only
+    for pages of this server. ``port`` 0 is any free port. Raises OSError if the port cannot be used.
     """
+    with interrupts.caught(deferred=True) as arrived:
+        asyncio.run(_serve(page, title, port, browser, announce, arrived))
+
+
+async def _serve(
+    page: Callable[[], Any],
+    title: str,
+    port: int,
+    browser: bool,
+    announce: Callable[[str], None],
+    arrived: Sequence[int],
+) -> None:
+    """Serve until a signal has ``arrived``: an exception inside of the loop would leave it in no state to be closed."""
     listening = socket.create_server((HOST, port))
     listening.setblocking(False)
     port = listening.getsockname()[1]
@@ -355,49 +364,22 @@ def serving(page: Callable[[], Any], title: str, port: int = 0) -> Iterator[tupl
         template.add_variable("app_favicon", "data:,")  # none
         return template
 
-    with closing(asyncio.new_event_loop()) as loop:
-        asyncio.set_event_loop(loop)
-        application = BokehTornado(
-            build_applications(templated, title=title),
-            prefix=token,
-            extra_websocket_origins=[f"{HOST}:{port}"],
-            default_handler_class=Refused,
-            ico_path="none",
-        )
-        http = HTTPServer(application)
-        http.add_socket(listening)
-        server = BaseServer(IOLoop.current(), application, http)
-        server.start()
-        try:
-            yield loop, f"http://{HOST}:{port}/{token}/"
-        finally:
-            server.stop(wait=False)
-            loop.run_until_complete(_ended(http))
-
-
-async def _ended(http: HTTPServer) -> None:
-    """Close all connections and end all tasks; a loop that is closed earlier reports them on standard error."""
-    await http.close_all_connections()
-    for _ in range(ROUNDS):
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
-        if not tasks:
-            break
-        _, pending = await asyncio.wait(tasks, timeout=1)
-        for task in pending:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def run(page: Callable[[], Any], title: str, port: int, browser: bool, announce: Callable[[str], None]) -> None:
-    """Serve until a signal arrives, which is raised again then; announce the address, and open it in a browser."""
-    with interrupts.caught(deferred=True) as arrived, serving(page, title, port) as (loop, address):
-        announce(address)
-        if browser:
-            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-        loop.run_until_complete(_signalled(arrived))
-
-
-async def _signalled(arrived: list[int]) -> None:
-    """Return when a signal has arrived: an exception inside of the loop would leave it in no state to be closed."""
+    application = BokehTornado(
+        build_applications(templated, title=title),
+        prefix=token,
+        extra_websocket_origins=[f"{HOST}:{port}"],
+        default_handler_class=Refused,
+        ico_path="none",
+    )
+    http = HTTPServer(application)
+    http.add_socket(listening)
+    server = BaseServer(IOLoop.current(), application, http)
+    server.start()
+    address = f"http://{HOST}:{port}/{token}/"
+    announce(address)
+    if browser:
+        threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
     while not arrived:
         await asyncio.sleep(0.1)
+    server.stop(wait=False)
+    await http.close_all_connections()
