@@ -2,7 +2,7 @@
 
 * ``ske_fit_h200``: the launches that the parameters of the bundled calibration were fitted to.
 * ``ske_blind_h200``: the first blind test. Its predictions are stored as made before the launches were measured.
-* ``ske_kernels_h200``: the second one, of today's kernels (`blind`).
+* ``ske_kernels_h200``: the second one, of today's kernels.
 """
 
 from __future__ import annotations
