@@ -159,9 +159,9 @@ class Recording(io.Contents):
         source, *others = map(html.escape, in_words(self))
         text = f"<b>{source or 'Recording'}</b>: {', '.join(filter(None, others))}"
         try:
-            from wavefilt.plotting.figure import as_html, thumbnail
+            from wavefilt.plotting.figure import thumbnail
 
-            return f"{text}<br>{as_html(thumbnail(self))}"
+            return f"{text}<br>{thumbnail(self)}"
         except (ImportError, ValueError):
             return text
 

@@ -94,7 +94,7 @@ def inverse_rms(rows: Array, half: int) -> Array:
     mean = (energy[:, last] - energy[:, first]) / np.maximum(counts[:, last] - counts[:, first], 1)
     rms = peaks * np.sqrt(np.maximum(mean, 0))
     rms = np.maximum(rms, QUIETEST * rms.max(axis=1, keepdims=True, initial=0))
-    return np.divide(1, rms, out=np.zeros(rms.shape), where=rms > 0)
+    return np.asarray(np.divide(1, rms, out=np.zeros(rms.shape), where=rms > 0))
 
 
 def means_and_scales(rows: Array, percentile: float) -> tuple[Floats, Floats]:

@@ -133,17 +133,18 @@ def draw(before: Recording, after: Recording | None, options: PlotOptions) -> Fi
     return figure
 
 
-def thumbnail(recording: Recording) -> bytes:
-    """Return a small picture of the traces as a png file. Raises ImportError without matplotlib."""
+def thumbnail(recording: Recording) -> str:
+    """Return a small picture of the traces as an element of a page. Raises ImportError without matplotlib."""
     traces = DrawnTraces(recording, None, PlotOptions())
     figure = _figure_class()(figsize=(6.4, 2.4), layout="constrained")
     _draw_part(figure.add_subplot(), traces, "before")
-    return render(figure, "png", 80)
+    return as_html(figure)
 
 
-def as_html(picture: bytes) -> str:
-    """Return a png file as an element of a page."""
-    return f'<img alt="the traces" src="data:image/png;base64,{base64.b64encode(picture).decode()}">'
+def as_html(figure: Figure, dpi: float = 80, description: str = "the traces") -> str:
+    """Return a figure as an element of a page."""
+    picture = base64.b64encode(render(figure, "png", dpi)).decode()
+    return f'<img alt="{description}" src="data:image/png;base64,{picture}">'
 
 
 def _figure_class() -> type[Figure]:
@@ -156,7 +157,7 @@ def _figure_class() -> type[Figure]:
         """A figure that notebooks show without pyplot."""
 
         def _repr_html_(self) -> str:
-            return as_html(render(self, "png", 80))
+            return as_html(self)
 
     picture: type[Figure] = Picture
     return picture
