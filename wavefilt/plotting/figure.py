@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import io
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,28 +40,23 @@ STEPS += [10800, 21600, 43200, *(DAY * m * 10**e for e in range(5) for m in (1, 
 
 def plot_denoising(
     before: Recording,
-    after: Recording,
+    after: Recording | None,
     path: str | Path,
     *,
     overwrite: bool = False,
     dpi: float = 120,
     options: PlotOptions | None = None,
-) -> None:
-    """Draw ``before``, ``after`` and the residual on one amplitude scale, and write the figure to ``path``.
+) -> Figure:
+    """Draw ``before``, ``after`` and the residual on one amplitude scale, write the figure to ``path`` and return it.
 
     `Recording.plot` does the same, and raises the same errors. Wavelet, rule and thresholds are those of
     ``after.outcome``; the energies by level need an outcome with a report (``before.apply(options, report=True)``).
     """
-    save(lambda: draw(before, after, options or PlotOptions()), path, overwrite, dpi)
-
-
-def save(drawn: Callable[[], Figure], path: str | Path, overwrite: bool, dpi: float = 120) -> Figure:
-    """Check the path, draw a figure, write it and return it. Raises the errors of `plot_denoising`."""
     from wavefilt.io.atomic import check_destination, write_atomically
 
     check_target(path)
     check_destination(Path(path), overwrite=overwrite)
-    figure = drawn()
+    figure = draw(before, after, options or PlotOptions())
     write_atomically(Path(path), render(figure, file_type(path), dpi), overwrite=overwrite)
     return figure
 
