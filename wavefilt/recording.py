@@ -159,9 +159,9 @@ class Recording(io.Contents):
         source, *others = map(html.escape, in_words(self))
         text = f"<b>{source or 'Recording'}</b>: {', '.join(filter(None, others))}"
         try:
-            from wavefilt.plotting.figure import as_html, thumbnail
+            from wavefilt.plotting.figure import thumbnail
 
-            return f"{text}<br>{as_html(thumbnail(self))}"
+            return f"{text}<br>{thumbnail(self)}"
         except (ImportError, ValueError):
             return text
 
@@ -385,7 +385,7 @@ class Recording(io.Contents):
         options = PlotOptions(panels, gain, clip, display, traces_by)
         if path is None:
             return figure.draw(self, after, options)
-        return figure.save(lambda: figure.draw(self, after, options), path, overwrite, dpi)
+        return figure.plot_denoising(self, after, path, overwrite=overwrite, dpi=dpi, options=options)
 
     def write(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write in the format it was read from, headers kept, or in the format that the ending of ``path`` asks for.

@@ -67,7 +67,7 @@ def test_messages_that_cannot_be_written_change_nothing(arguments, code, folder)
 @FULL
 @pytest.mark.parametrize(("into", "code"), [("> /dev/full", 1), ("| head -n 1", 0)])
 def test_output_that_cannot_be_written_is_no_traceback(into, code):
-    command = f"{sys.executable} -m wavefilt.cli wavelets {into}"
+    command = f"{sys.executable} -m wavefilt wavelets {into}"
     done = subprocess.run(command, shell=True, capture_output=True, timeout=60)
     assert done.returncode == code
     assert b"Traceback" not in done.stderr

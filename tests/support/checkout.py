@@ -28,7 +28,7 @@ def usable_backends() -> list[str]:
 
 def run_cli(*arguments, cwd=None, stdin=None, env=None) -> subprocess.CompletedProcess:
     """`wavefilt ARGUMENTS` in a process of its own, output as bytes."""
-    command = [sys.executable, "-m", "wavefilt.cli", *map(str, arguments)]
+    command = [sys.executable, "-m", "wavefilt", *map(str, arguments)]
     return subprocess.run(command, cwd=cwd or ROOT, input=stdin, capture_output=True, env=env, timeout=120)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -13,8 +12,6 @@ from wavefilt._version import __version__
 from .trust import Finding
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from .trust import TrustReport
 
 COLOURS: dict[Finding, tuple[str, str]] = {
@@ -81,7 +78,7 @@ def page(report: TrustReport) -> str:
 def _traces(report: TrustReport) -> str:
     """Return a picture of the traces before and after, the residual, and their spectra."""
     from wavefilt.plotting.data import PlotOptions
-    from wavefilt.plotting.figure import draw
+    from wavefilt.plotting.figure import as_html, draw
     from wavefilt.recording import Recording
 
     intervals = (report.interval,) * len(report.noisy)
@@ -90,7 +87,7 @@ def _traces(report: TrustReport) -> str:
         for rows in (report.noisy, report.denoised)
     )
     options = PlotOptions(panels="before,after,residual,spectra")
-    return _image(draw(before, after, options), "The traces before and after, the residual, and their spectra")
+    return as_html(draw(before, after, options), 130, "The traces before and after, the residual, and their spectra")
 
 
 def _growth(report: TrustReport) -> str:
@@ -98,7 +95,7 @@ def _growth(report: TrustReport) -> str:
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    from wavefilt.plotting.figure import style
+    from wavefilt.plotting.figure import as_html, style
 
     effect = report.effect
     start, stop = report.times(np.array([0.5, effect.change.shape[1] + 0.5]) * effect.cell).tolist()
@@ -115,11 +112,4 @@ def _growth(report: TrustReport) -> str:
     axes.set(xlabel="trace; purple: better, orange: worse, dots: signal in the residual", ylabel=label)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     style(axes, grid=False)
-    return _image(figure, "Growth of the error and signal in the residual by window")
-
-
-def _image(figure: Figure, description: str) -> str:
-    from wavefilt.plotting.figure import render
-
-    data = base64.b64encode(render(figure, "png", 130)).decode()
-    return f'<img alt="{description}" src="data:image/png;base64,{data}">'
+    return as_html(figure, 130, "Growth of the error and signal in the residual by window")

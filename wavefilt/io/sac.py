@@ -167,4 +167,5 @@ def _time(fields: Mapping[str, Any]) -> np.datetime64 | None:
     year, day, *clock = (fields.get(name, -1) for name in INTEGERS[:6])
     if not (0 < year < 3000 and 0 < day < 367 and min(clock) >= 0 and abs(fields.get("b", 0.0)) < LONGEST):
         return None
-    return moment(year, day, *clock[:2], clock[2] + clock[3] / 1000)
+    hour, minute, second, millisecond = clock
+    return moment(year, day, hour, minute, second + millisecond / 1000)

@@ -23,6 +23,7 @@ AUTO, WINDOW = "auto", "noise window"
 """Words that stand for None, which Panel cannot show, and for a window in samples."""
 RECIPE, DEFAULT = "recipe", "default"
 """Origins of options that are not chosen, for seismic files and for other data."""
+CHOSEN_BY_PRESETS = ("rule", "transform", "wavelet", "level", "shrink")
 GAINS = [0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0]
 CORNERS = 4
 """Order of the band-pass filter, which ObsPy calls corners."""
@@ -153,8 +154,8 @@ class Controls:
     def describe(self, used: Mapping[str, Any], filled: Collection[str]) -> None:
         """Show the ``used`` values of options that are not chosen; ``filled`` are those of the preset or recipe."""
         self.quiet = True
-        for name, value in used.items():
-            select = self.selects[name]
+        for name in CHOSEN_BY_PRESETS:
+            select, value = self.selects[name], used[name]
             origin = self.presets.value if name in filled else DEFAULT
             others = {label: known for label, known in select.options.items() if known != AUTO}
             select.options = {f"{value} ({origin})" if select.value == AUTO else AUTO: AUTO, **others}
@@ -163,7 +164,7 @@ class Controls:
     def _start_anew(self) -> None:
         """Leave all options of the method to the preset."""
         self.quiet = True
-        for name in ("rule", "transform", "wavelet", "level", "shrink"):
+        for name in CHOSEN_BY_PRESETS:
             self.selects[name].value = AUTO
         self.selects["spins"].value = 1
         self.section.value = self.section.disabled = self.presets.value == "section"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import io
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,28 +40,23 @@ STEPS += [10800, 21600, 43200, *(DAY * m * 10**e for e in range(5) for m in (1, 
 
 def plot_denoising(
     before: Recording,
-    after: Recording,
+    after: Recording | None,
     path: str | Path,
     *,
     overwrite: bool = False,
     dpi: float = 120,
     options: PlotOptions | None = None,
-) -> None:
-    """Draw ``before``, ``after`` and the residual on one amplitude scale, and write the figure to ``path``.
+) -> Figure:
+    """Draw ``before``, ``after`` and the residual on one amplitude scale, write the figure to ``path`` and return it.
 
     `Recording.plot` does the same, and raises the same errors. Wavelet, rule and thresholds are those of
     ``after.outcome``; the energies by level need an outcome with a report (``before.apply(options, report=True)``).
     """
-    save(lambda: draw(before, after, options or PlotOptions()), path, overwrite, dpi)
-
-
-def save(drawn: Callable[[], Figure], path: str | Path, overwrite: bool, dpi: float = 120) -> Figure:
-    """Check the path, draw a figure, write it and return it. Raises the errors of `plot_denoising`."""
     from wavefilt.io.atomic import check_destination, write_atomically
 
     check_target(path)
     check_destination(Path(path), overwrite=overwrite)
-    figure = drawn()
+    figure = draw(before, after, options or PlotOptions())
     write_atomically(Path(path), render(figure, file_type(path), dpi), overwrite=overwrite)
     return figure
 
@@ -133,17 +127,18 @@ def draw(before: Recording, after: Recording | None, options: PlotOptions) -> Fi
     return figure
 
 
-def thumbnail(recording: Recording) -> bytes:
-    """Return a small picture of the traces as a png file. Raises ImportError without matplotlib."""
+def thumbnail(recording: Recording) -> str:
+    """Return a small picture of the traces as an element of a page. Raises ImportError without matplotlib."""
     traces = DrawnTraces(recording, None, PlotOptions())
     figure = _figure_class()(figsize=(6.4, 2.4), layout="constrained")
     _draw_part(figure.add_subplot(), traces, "before")
-    return render(figure, "png", 80)
+    return as_html(figure)
 
 
-def as_html(picture: bytes) -> str:
-    """Return a png file as an element of a page."""
-    return f'<img alt="the traces" src="data:image/png;base64,{base64.b64encode(picture).decode()}">'
+def as_html(figure: Figure, dpi: float = 80, description: str = "the traces") -> str:
+    """Return a figure as an element of a page."""
+    picture = base64.b64encode(render(figure, "png", dpi)).decode()
+    return f'<img alt="{description}" src="data:image/png;base64,{picture}">'
 
 
 def _figure_class() -> type[Figure]:
@@ -156,7 +151,7 @@ def _figure_class() -> type[Figure]:
         """A figure that notebooks show without pyplot."""
 
         def _repr_html_(self) -> str:
-            return as_html(render(self, "png", 80))
+            return as_html(self)
 
     picture: type[Figure] = Picture
     return picture

@@ -33,7 +33,7 @@ from wavefilt.engine import Outcome
 from wavefilt.errors import BackendUnavailable
 from wavefilt.options import check_names, checked, completed
 from wavefilt.recording import Recording
-from wavefilt.report import residual_energy, statements, transformed, unchanged
+from wavefilt.report import residual_energy, resolved, statements, transformed, unchanged
 
 from .bokeh_figures import PALETTE, DetailFigures, SectionFigures, toolbar
 from .controls import WIDE, BandPass, Controls, Look
@@ -82,18 +82,6 @@ class Result:
         """How the traces were denoised."""
         assert self.after.outcome is not None
         return self.after.outcome
-
-    def used(self) -> dict[str, Any]:
-        """Return the values of the options that have defaults of several origins."""
-        options, level = self.outcome.options, self.outcome.level
-        rule = options.rule.option
-        return {
-            "rule": rule if isinstance(rule, str) else "thresholds",
-            "transform": options.transform.word,
-            "wavelet": options.filters.name,
-            "level": level if options.transform.has_levels else "none",
-            "shrink": options.shrink_word,
-        }
 
     def summary(self) -> str:
         """Return the method, the share of the residual in the energy, and the time, in a line."""
@@ -243,7 +231,9 @@ class Viewer(pn.viewable.Viewer):  # type: ignore[misc]  # Panel has no types
         except ValueError as error:
             self._refuse(error)
             return
-        self.controls.describe(result.used(), result.options.keys() - result.given.keys())
+        options, level = result.outcome.options, result.outcome.level
+        used = resolved(options, level) | ({} if options.transform.has_levels else {"level": "none"})
+        self.controls.describe(used, result.options.keys() - result.given.keys())
         self._say("", "")
         self.verdict.object = "" if band_pass else "testing the result ..."
         self.answer.object = ""
@@ -280,16 +270,13 @@ class Viewer(pn.viewable.Viewer):  # type: ignore[misc]  # Panel has no types
     def _style(self) -> None:
         look = self.look
         self.section.style(look.display.value, look.scale.value == "one for all", look.gain.value, look.levelled)
-        self._write_scale()
-
-    def _say(self, text: str, color: str) -> None:
-        self.message.object = f'<div role="alert" style="color: {color}">{html.escape(text)}</div>' if text else ""
-
-    def _write_scale(self) -> None:
         colors = ", ".join(PALETTE[::32])
         strip = f'<span style="background: linear-gradient(to right, {colors})">{"&emsp;" * 6}</span>'
         strip = f"− {strip} + &ensp;" if self.section.display == "density" else ""
         self.scale.object = f"{strip}{html.escape(self.section.scale_text())}"
+
+    def _say(self, text: str, color: str) -> None:
+        self.message.object = f'<div role="alert" style="color: {color}">{html.escape(text)}</div>' if text else ""
 
     def _page(self) -> Any:
         def flexed(item: Any, basis: str, grow: int = 1) -> Any:

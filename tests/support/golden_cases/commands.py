@@ -97,7 +97,7 @@ def commands() -> Cases:
 
     def process(*arguments: str) -> Command:
         survey()
-        done = subprocess.run([sys.executable, "-m", "wavefilt.cli", *arguments], capture_output=True, check=False)
+        done = subprocess.run([sys.executable, "-m", "wavefilt", *arguments], capture_output=True, check=False)
         return Command(done.returncode, done.stdout.decode(), done.stderr.decode(), contents("."))
 
     lines = split("""
