@@ -113,11 +113,16 @@ class _Job:
             self._ended.put(None)  # after the count: one put follows wherever a helper is seen running
 
     def end(self) -> None:
-        """Hand out nothing more and wait for the helpers that run."""
+        """Hand out nothing more and wait for the helpers that run; to be called again if interrupted."""
         with self._lock:
             self._stopped = True
         while self._running:
             self._ended.get()
+        self._work = _nothing  # helpers may begin late, and must not keep the arrays
+
+
+def _nothing(begin: int, end: int) -> None:
+    """The work of a job that ended."""
 
 
 _pool = _Pool()
@@ -213,8 +218,8 @@ def parallel(work: Callable[[int, int], object], count: int, grain: int = 1) -> 
     """Call ``work(start, stop)`` on ranges of at least ``grain`` that together cover ``range(count)``, once each.
 
     The ranges run in any order and thread. After an exception in one of them, or an interrupt, no further range is
-    begun, and it is raised here when no thread works any more. Raises ValueError as `get_num_threads` does, whatever
-    the count.
+    begun, and it is raised here when no thread works any more: the caller's memory is then its own again.
+    Raises ValueError as `get_num_threads` does, whatever the count.
     """
     requested()
     shares = count // max(grain, 1)
@@ -225,10 +230,19 @@ def parallel(work: Callable[[int, int], object], count: int, grain: int = 1) -> 
         return
     chunks = min(shares, CHUNKS_PER_THREAD * threads)
     job = _Job(work, pairwise([count * i // chunks for i in range(chunks + 1)]))
+    raised: BaseException | None = None
     try:
         _pool.submit(job.help, min(threads, chunks) - 1)
         job.drain()
-    finally:
-        job.end()
-    if job.errors:
-        raise job.errors[0]
+    except BaseException as error:
+        raised = error
+    while True:
+        try:
+            job.end()
+            break
+        except BaseException as error:
+            raised = error if raised is None else raised
+    if raised is None and job.errors:
+        raised = job.errors[0]
+    if raised is not None:
+        raise raised
