@@ -133,19 +133,12 @@ def whole(text: str) -> int:
 
 
 def word_or_numbers(text: str) -> str | float | list[float]:
-    """Parse a number or numbers separated by commas; a name is checked together with the other options."""
+    """Parse a number or numbers separated by commas; a name or time is checked together with the other options."""
     try:
         numbers = [float(part) for part in text.split(",")]
     except ValueError:
         return text
     return numbers[0] if len(numbers) == 1 else numbers
-
-
-def number_or_text(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return text
 
 
 def whole_or_auto(text: str) -> int | None:
@@ -236,12 +229,12 @@ TABLE = [
     Option("--sigma", brief=True, group=NOISE, type=Text(word_or_numbers, names=SIGMAS), metavar="level|global|S",
            help="Noise of each level, of the finest level, or a standard deviation in the units of the file. "
            "[default: level, without a noise window]"),
-    Option("--noise-before", group=NOISE, type=(Text(number_or_text), float), metavar="PICK SECONDS",
+    Option("--noise-before", group=NOISE, type=(Text(word_or_numbers), float), metavar="PICK SECONDS",
            help="Estimate the noise in the seconds before a pick, which is a time (UTC) or seconds from the trigger."),
     Option("--noise-running", group=NOISE, type=float, metavar="SECONDS",
            help="For noise that changes: estimate it in a moving window, much longer than the signals."),
     Option("--noise-intervals", group=NOISE, metavar="T[,T...]",
-           type=Text(lambda text: [number_or_text(part) for part in text.split(",")]),
+           type=Text(lambda text: [word_or_numbers(part) for part in text.split(",")]),
            help="For noise that changes: estimate it between these times."),
 
     Option("--plot", brief=True, group=PICTURES, type=FILE, metavar="FILE",

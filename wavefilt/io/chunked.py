@@ -9,7 +9,7 @@ import io
 import os
 import shutil
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from itertools import pairwise, product
@@ -272,23 +272,60 @@ class Store(Source):
     def __init__(self, path: str, layout: Layout) -> None:
         layout.only("zarr", "dt", "axis", "component")
         self.name, self._axis, self.interval = path, layout.axis, layout.dt
-        self._component, self.array = opened(path, layout.component)
-        traces = self._traces = _traces(self.array, layout.axis)
+        self._component, self.array = _opened_store(path, layout.component)
+        traces = self._traces = self._traces_of(self.array)
         self.shape, self.dtype, self.notes = traces.shape, traces.dtype, notes(traces.dtype)
         self.neighbours, self.overhead = traces.neighbours, traces.overhead
-        self._check = array_unchanged(path, self._component)
+        self._before = self._state()
+
+    def _traces_of(self, array: zarr.Array) -> ChunkedArray:
+        return ChunkedArray(array, self._axis, array.shards or array.chunks)
+
+    def _state(self) -> tuple[int, int, int]:
+        """Return number, size and last change of the files of the array: chunks that are removed are read as empty."""
+        folders = os.walk(os.path.join(self.name, self._component))
+        files = [os.stat(os.path.join(folder, file)) for folder, _, names in folders for file in names]
+        last = max((status.st_mtime_ns for status in files), default=0)
+        return len(files), sum(status.st_size for status in files), last
 
     def check_unchanged(self) -> None:
-        self._check()
+        if self._state() != self._before:
+            raise OSError(f"{self.name}: chunks were changed while they were read")
 
     def read(self, rows: slice, first: int, out: Array) -> None:
-        with reading(self.name):
+        try:
             self._traces.read(rows, first, out)
+        except MemoryError:
+            raise
+        except Exception as error:  # codecs raise anything on a damaged chunk
+            raise OSError(f"{self.name}: a chunk became shorter, or is damaged ({reason(error)})") from error
 
     @contextmanager
     def create(self, path: Path, *, overwrite: bool) -> Iterator[Target]:
-        with copied(self.name, self._component, self.array, path, overwrite=overwrite) as array:
-            yield _traces(array, self._axis)
+        """Copy the store without the samples, and yield its array to be filled; integers become floats.
+
+        Raises FileExistsError for a folder that is not to be replaced, ValueError if one would lie in the other.
+        """
+        target = Path(os.path.realpath(path))
+        check_folder(Path(self.name), target, overwrite=overwrite)
+        inside = os.path.join(os.path.abspath(self.name), self._component).rstrip("/") + "/"
+
+        def chunks(folder: str, names: list[str]) -> list[str]:
+            within = (os.path.abspath(folder) + "/").startswith(inside)
+            return [n for n in names if n not in METADATA] if within else []
+
+        with temporary(target) as new, temporary(target) as old:
+            shutil.copytree(self.name, new, ignore=chunks)
+            yield self._traces_of(_emptied(new, self._component, self.array))
+            check_folder(Path(self.name), target, overwrite=overwrite)
+            try:
+                if os.path.lexists(target):
+                    os.rename(target, old)
+                os.rename(new, target)
+            except BaseException:
+                if os.path.lexists(old) and not os.path.lexists(target):  # the new store did not get there
+                    os.rename(old, target)
+                raise
 
 
 class Zarr(Format):
@@ -315,100 +352,33 @@ def is_zarr(path: str | Path) -> bool:
     return any(os.path.isfile(os.path.join(path, name)) for name in ("zarr.json", ".zarray", ".zgroup"))
 
 
-def array_unchanged(path: str, name: str) -> Callable[[], None]:
-    """Return a function that raises OSError if chunks of an array were written, or removed and so read as empty."""
-
-    def state() -> tuple[int, int, int]:
-        count = size = last = 0
-        for folder, _, files in os.walk(os.path.join(path, name)):
-            for file in files:
-                status = os.stat(os.path.join(folder, file))
-                count, size, last = count + 1, size + status.st_size, max(last, status.st_mtime_ns)
-        return count, size, last
-
-    before = state()
-
-    def check() -> None:
-        if state() != before:
-            raise OSError(f"{path}: chunks were changed while they were read")
-
-    return check
-
-
-@contextmanager
-def reading(path: str) -> Iterator[None]:
-    """Raise any error about chunks of a store as an OSError that names the store."""
-    try:
-        yield
-    except MemoryError:
-        raise
-    except Exception as error:  # codecs raise anything on a damaged chunk
-        raise OSError(f"{path}: a chunk became shorter, or is damaged ({reason(error)})") from error
-
-
-def opened(path: str | Path, component: str | None = None) -> tuple[str, zarr.Array]:
-    """Return name (empty if the folder is the array) and zarr array at a path, or of this name in the group there.
+def _opened_store(path: str, component: str | None) -> tuple[str, zarr.Array]:
+    """Return name (empty if the folder is the array) and zarr array of a folder, or of this name in its group.
 
     Raises FormatError, with the names of all arrays, if there is none.
     """
     zarr = _package("zarr")
-    if not os.path.isdir(path):
-        raise FormatError(f"{path}: no zarr array: there is no such folder")
     try:
-        node = zarr.open(str(path), mode="r")
+        node = zarr.open(path, mode="r")
     except MemoryError:
         raise
     except Exception as error:  # the errors of zarr for a damaged or foreign folder change between its versions
-        raise FormatError(f"{path}: is a folder and not a zarr array or group ({reason(error)})") from error
+        raise FormatError(f"is a folder and not a zarr array or group ({reason(error)})") from error
     if isinstance(node, zarr.Array):
         if component is not None:
-            raise FormatError(f"{path}: an array, not a group: there is no array {component!r} in it")
+            raise FormatError(f"an array, not a group: there is no array {component!r} in it")
         return "", node
     asked = (component or "").strip("/")
     if asked and ".." not in asked.split("/") and isinstance(node.get(asked), zarr.Array):
         return asked, node[asked]
     arrays = [(name, member) for name, member in node.members(max_depth=None) if isinstance(member, zarr.Array)]
     names = sorted(name for name, array in arrays if array.ndim and array.dtype.kind in "iufc")
-    name = chosen(component, names, f"{path}: a zarr group")
+    name = chosen(component, names, "a zarr group")
     return name, node[name]
 
 
-def _traces(array: zarr.Array, axis: int | None) -> ChunkedArray:
-    return ChunkedArray(array, axis, array.shards or array.chunks)
-
-
-@contextmanager
-def copied(source: str | Path, name: str, array: zarr.Array, target: Path, *, overwrite: bool) -> Iterator[zarr.Array]:
-    """Copy a store and yield its array of this name, without samples yet, to be filled.
-
-    The copy replaces ``target`` on a normal exit and is removed on an error. Chunks, shards, compressors and
-    attributes are kept; integers become floats. Raises FileExistsError for a target that is not to be replaced,
-    ValueError if one folder would lie in the other.
-    """
-    target = Path(os.path.realpath(target))
-    check_folder(Path(source), target, overwrite=overwrite)
-    inside = os.path.join(os.path.abspath(source), name).rstrip("/") + "/"
-
-    def chunks(folder: str, names: list[str]) -> list[str]:
-        within = (os.path.abspath(folder) + "/").startswith(inside)
-        return [n for n in names if n not in METADATA] if within else []
-
-    with temporary(target) as new, temporary(target) as old:
-        shutil.copytree(source, new, ignore=chunks)
-        yield _emptied(new, name, array)
-        check_folder(Path(source), target, overwrite=overwrite)
-        try:
-            if os.path.lexists(target):
-                os.rename(target, old)
-            os.rename(new, target)
-        except BaseException:
-            if os.path.lexists(old) and not os.path.lexists(target):  # the new store did not get there
-                os.rename(old, target)
-            raise
-
-
 def check_folder(source: Path, target: Path, *, overwrite: bool) -> None:
-    """Raise an OSError or ValueError if `copied` would refuse these folders."""
+    """Raise an OSError or ValueError if `Store.create` would refuse these folders."""
     refuse_dataset(target)
     a, b = Path(os.path.realpath(source)), Path(os.path.realpath(target))
     if a == b or a in b.parents or b in a.parents:

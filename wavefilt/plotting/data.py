@@ -503,13 +503,10 @@ class SectionImages:
 
     def values(self, part: str, traces: slice, samples: slice) -> Array:
         """Return a section of one of `PARTS`, without the mean of each trace before."""
-        before, after = (
-            self.before[traces, samples],
-            (self.before if self.after is None else self.after)[traces, samples],
-        )
+        after = self.before if self.after is None else self.after
+        own = (after if part == "after" else self.before)[traces, samples]
         if part == "residual":
-            return np.asarray(before - after)
-        own = before if part == "before" else after
+            return np.asarray(own - after[traces, samples])
         return np.asarray(own - self.means[traces, None].astype(own.dtype))
 
     def scaled(self, part: str, traces: slice, samples: slice, together: bool) -> Array:

@@ -357,14 +357,13 @@ def _set_time_axis(axis: Axis, traces: DrawnTraces, first: float, last: float, m
         return
     step = next((step for step in STEPS if step * most >= last - first), STEPS[-1])
     digits = max(0, math.ceil(-math.log10(step)))
+    width = len("12:30") if step >= 60 else len("12:30:00") + digits + (digits > 0)
     places = np.arange(math.ceil(first / step), math.floor(last / step) + 1) * step
-    labels, shown = [], 0
+    labels, shown = [], str(traces.day)
     for seconds in places:
-        days, rest = divmod(round(seconds, digits), DAY)
-        date = f"{str(traces.day + np.timedelta64(int(days), 'D'))[5:]} " if days != shown or step >= DAY else ""
-        shown = days
-        fraction = f":{rest % 60:0{3 + digits if digits else 2}.{digits}f}" if step < 60 else ""
-        labels.append(f"{date}{int(rest // 3600):02}:{int(rest // 60 % 60):02}{fraction}")
+        date, clock = str(traces.day + np.timedelta64(round(1e6 * seconds), "us")).split("T")
+        labels.append((f"{date[5:]} " if date != shown or step >= DAY else "") + clock[:width])
+        shown = date
     axis.set_ticks(places, labels)
     if axis is axis.axes.xaxis and places.size:  # labels at the ends must not reach into the next panel
         first_label, last_label = axis.get_ticklabels()[0], axis.get_ticklabels()[-1]

@@ -21,7 +21,7 @@ from bokeh.server.tornado import BokehTornado
 from panel.io.server import build_applications
 from tornado.httpserver import HTTPServer
 from tornado.ioloop import IOLoop
-from tornado.web import RequestHandler
+from tornado.web import ErrorHandler
 
 from wavefilt import interrupts
 from wavefilt.advice.page import badge
@@ -314,13 +314,6 @@ class Viewer(pn.viewable.Viewer):  # type: ignore[misc]  # Panel has no types
 # ---------------------------------------------------------------------------------------------------------- server
 
 
-class Refused(RequestHandler):  # type: ignore[misc]
-    """Answer to all addresses without the token."""
-
-    def prepare(self) -> None:
-        self.send_error(403)
-
-
 def run(page: Callable[[], Any], title: str, port: int, browser: bool, announce: Callable[[str], None]) -> None:
     """Serve until a signal arrives, which is raised again then; announce the address, and open it in a browser.
 
@@ -355,7 +348,8 @@ async def _serve(
         build_applications(templated, title=title),
         prefix=token,
         extra_websocket_origins=[f"{HOST}:{port}"],
-        default_handler_class=Refused,
+        default_handler_class=ErrorHandler,  # of all addresses without the token
+        default_handler_args={"status_code": 403},
         ico_path="none",
     )
     http = HTTPServer(application)
