@@ -43,6 +43,7 @@ FILES = {
     "unknown binary": (RANDOM, "", 3, "--format raw"),
     "zeros": (bytes(4096), "", 3, "format"),
     "hdf5 damaged": (b"\x89HDF\r\n\x1a\n" + bytes(600), "", 3, "HDF5"),
+    "madagascar header": (b'n1=100 d1=0.004\nin="/data/x.rsf@" data_format="native_float"\n', "", 3, "Madagascar"),
     "seg2 cut in its header": (SEG2[:20], "", 3, "SEG-2"),
     "seg2 cut in a trace": (SEG2[:-100], "", 3, "end of the file"),
     "seg2 cut after a trace header": (SEG2[: POINTER + 10], "", 3, "end of the file"),

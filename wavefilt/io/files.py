@@ -31,6 +31,17 @@ from wavefilt.io.sources import Source, contents_of
 COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\0": "lzma"}
 """Modules that read compressed files, by the first bytes."""
 AS_RAW = "If it is raw binary, give `format` raw with `dtype`, `endian` and `ns`"
+_READ_BOTH = 'ObsPy reads both and writes one: obspy.read("FILE").write("NAME.mseed", format="MSEED")'
+_CSS = rb"((?=.{283}\r?\n)(?=.{26,27}\.).{143}|(?=.{287}\r?\n)(?=.{27}\.).{144})([stif][248]|[sg][23]|c[0#])"
+NOT_READ = {
+    rb"\x80[\x02-\x05][}c\x95(\]]": "a Python pickle, which is never opened because loading one can run any program",
+    rb"(?s)(?=.*data_format=)(?=.*n1=)(?=.*in=)": "a Madagascar header without samples; read the file named after in= "
+    f"instead. {AS_RAW}",
+    rb"(?s).{257}ustar": "an archive; unpack it first: tar xf FILE",
+    _CSS: f"a CSS or NNSA table, whose samples are in other files; {_READ_BOTH}",
+    rb"43981 ": f"a Seismic Handler header, whose samples are in a .QBN file; {_READ_BOTH}",
+}
+"""Patterns at the start of files that are recognised and not read, and what to do with them."""
 
 
 class NotStreamed(FormatError):
@@ -124,7 +135,7 @@ def _decompressed(file: BinaryIO, module: str) -> BinaryIO:
 def _format_of(probe: Probe, name: str | None, *, streamed: bool = False) -> Format | None:
     """Return the format named, or the one whose marks a file has, or the first one, of those streamed, it resembles.
 
-    Raises FormatError for a file with the marks of several formats.
+    Raises FormatError for a file with the marks of several formats, and for a kind that is not read.
     """
     if probe.size == 0:
         raise FormatError("the file is empty")
@@ -135,6 +146,9 @@ def _format_of(probe: Probe, name: str | None, *, streamed: bool = False) -> For
     found = [format for format in FORMATS.values() if format.recognise(probe)]
     if len(found) > 1:
         raise FormatError(f"could be {' or '.join(format.name for format in found)}: give `format`")
+    refusal = next((what for marks, what in NOT_READ.items() if re.match(marks, probe.head)), None)
+    if refusal and not found:
+        raise FormatError(refusal)
     formats = (format for format in FORMATS.values() if format.streamed or not streamed)
     return found[0] if found else next((format for format in formats if format.resembles(probe)), None)
 

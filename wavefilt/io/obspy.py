@@ -23,9 +23,9 @@ from wavefilt.io.sources import rounded, smallest
 if TYPE_CHECKING:
     from obspy import Stream, Trace
 
-NEVER = ("PICKLE", "ALSEP", "SEGY", "SU", "CSS", "NNSA", "Q")
+NEVER = ("PICKLE", "ALSEP", "SEGY", "SU")
 """Formats that ObsPy is not asked about: loading a pickle can run any program, the tests for ALSEP accept random bytes,
-SEG-Y and SU have a reader here, and the samples of the others are in a second file."""
+and SEG-Y and SU have a reader here."""
 BY_NAME = ("DMX", "PDAS", "REFTEK130", "SEISAN", "WIN", "Y")
 """Formats that ObsPy reads from a named file alone."""
 COMPRESSED_GSE = re.compile(rb"(?ms)^WID[12][^\n]*\bCM.*?^DAT[12]\b(.*?)(?:^CHK|\Z)")
