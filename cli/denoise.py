@@ -285,13 +285,13 @@ def _line(facts: Facts) -> str:
 def _details(facts: Facts) -> list[str]:
     """Return lines with the number of traces, then noise and threshold of each band."""
     transform, step = find(facts["transform"], facts.get("ndim", 1)), facts["interval_s"]
-    if transform.has_levels:
-        bands = [f" {band}" for band in transform.band_names] if transform.ndim > 1 else [""]
-        names = [f"level {i}{band}" for i in range(1, facts["level"] + 1) for band in bands]
-    else:
-        names = [band.name for band in transform.bands(facts["level"])]
-        if isinstance(step, float) and step > 0:
-            names = [f"{i / (2 * facts['level'] * step):.4g} Hz" for i in reversed(range(len(names)))]
+    names = [band.name for band in transform.bands(facts["level"])]
+    if transform.name == "wp":
+        names = [f"node {name}" for name in names]
+    elif transform.has_levels:
+        names = [f"level {name[1:]}" + (f" {name[0]}" if transform.ndim > 1 else "") for name in names]
+    elif isinstance(step, float) and step > 0:
+        names = [f"{i / (2 * facts['level'] * step):.4g} Hz" for i in reversed(range(len(names)))]
     numbers = [spreads(facts[name], facts.get(f"{name}_range")) for name in ("sigma", "thresholds")]
     lines = [
         f"  {name}: sigma {sigma}, threshold {threshold}"

@@ -206,3 +206,11 @@ def test_a_signal_leaves_no_partial_output(here, number, code, arguments):
     assert process.returncode == code, err
     assert b"Traceback" not in err
     assert sorted(os.listdir(here)) == ["seismic.dat", "x.npy"]
+
+
+def test_noise_of_wavelet_packets_is_printed_by_node(here, capsys):
+    np.save("x.npy", np.random.default_rng(0).standard_normal((2, 512)))
+    _, err = denoised(capsys, "x.npy", "--transform", "wp", "-l", "2", "-v")
+    assert [line.split(":")[0].split()[1] for line in err.splitlines() if line.startswith("  node")] == [
+        *("d", "da", "ad", "dd"),
+    ]
