@@ -255,9 +255,9 @@ TIMES = Table(
 
 def report(found: Row) -> Report:
     """Return the table of `run`."""
-    notes = ["Errors are those of float32 against float64, relative to the norm of the result; all four are equal."]
+    notes = ["Errors compare float32 with float64, relative to the norm of the result; all four are equal."]
     counter = METRIC if found.get("profiler") else "ncu was not found"
-    return Report([TIMES(found)], [*notes, f"Bank conflicts: {counter}; the model counts those of interior tiles."])
+    return Report([TIMES(found)], [*notes, f"Bank conflicts: {counter}; the model counts interior tiles."])
 
 
 if __name__ == "__main__":

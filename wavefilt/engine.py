@@ -2,8 +2,8 @@
 
 Traces that share thresholds are a group: one trace, or with scope "record" all of them. `denoise` takes groups of
 segments between gaps in memory, `denoise_chunks` groups of chunks of `Rows`, in memory, in a file or on a device, whose
-coefficients are computed again in every pass. The tasks of Dask do the same steps of `Rows`. What a pass counts is
-exact (`wavefilt.statistics.mergeable`), so chunks and the tasks of Dask give the result of whole traces.
+coefficients are computed again in every pass. The tasks of Dask do the same steps of `Rows`. The counts of a pass
+are exact (`wavefilt.statistics.mergeable`), so chunks and the tasks of Dask give the result of whole traces.
 """
 
 from __future__ import annotations
