@@ -1,8 +1,8 @@
 """Measure every result that the documentation shows, each by its own command in a process of its own.
 
 ``python -m wavefilt.benchmarks.publish FOLDER --device gpu`` runs the studies of the GPU (about 38 minutes on an H200),
-``--device cpu`` the studies for two cores; names of studies select some. A study that would not end within ``--minutes`` is
-left out and listed.
+``--device cpu`` the studies for two cores; names of studies select some. A study that would not end within
+``--minutes`` is left out and listed.
 """
 
 from __future__ import annotations
