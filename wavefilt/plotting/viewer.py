@@ -50,6 +50,8 @@ BAD, GOOD = "#b00020", "#00695c"
 COPY = "navigator.clipboard.writeText(text.value)"
 TEXT = ["textarea { font: 12px monospace !important; opacity: 1 !important; -webkit-text-fill-color: #222 !important }"]
 HOST = "127.0.0.1"
+ROUNDS = 10
+"""Times that tasks begun by other tasks are ended."""
 PAGE = """{% extends base %}
 {% block postamble %}
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -364,3 +366,11 @@ async def _serve(
         await asyncio.sleep(0.1)
     server.stop(wait=False)
     await http.close_all_connections()
+    for _ in range(ROUNDS):  # a loop that ends earlier reports unfinished tasks on standard error
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        if not tasks:
+            break
+        _, pending = await asyncio.wait(tasks, timeout=1)
+        for task in pending:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
