@@ -286,16 +286,13 @@ class Cuda(Backend):
         if options.transform.name != "dwt":
             raise OutOfMemory("use backend='numba'")
         host = self.to_host(x)
-        y = np.empty_like(host)
-        measured = engine.denoise_chunks(
-            engine.Rows(host, y, self.for_many_shapes), options, level, host.nbytes, report
-        )
+        y = np.empty_like(host) if interop.on_device(x) else np.asarray(out)
+        rows = engine.Rows(host, y, self.for_many_shapes)
+        measured = engine.denoise_chunks(rows, options, level, host.nbytes, report)
         if measured is None:
             return None
         if interop.on_device(x):
             interop.flat(out).copy_to_device(y.reshape(-1))
-        else:
-            out[...] = y
         return out, measured if report else None
 
     @retried

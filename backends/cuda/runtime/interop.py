@@ -200,11 +200,6 @@ def stream_of(number: int) -> Stream:
     return cuda.external_stream(number) if number > 2 else cuda.default_stream()  # type: ignore[no-any-return]
 
 
-def current_stream(x: Samples) -> Stream:
-    """The stream on which the caller's library would work on ``x`` now, for numba."""
-    return stream_of(stream_number(x))
-
-
 def address(x: Samples | DeviceArray) -> int:
     """Return the address of an array on a GPU."""
     return library_of(x).address(x)

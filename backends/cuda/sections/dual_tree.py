@@ -728,10 +728,8 @@ class DualTreeSectionPlan(Plan):
         one, of = self._levels[i], self._levels[i].synthesis
         wide = i > 0 or self.aligned(y)
         flags, checks = self.flags if by.source is None else by.source.flags, by.source is not None and i == 0
-        details = self.parts if by.details is None else by.details
-        weights, weighed = details, by.function == GAINS
-        if weighed:
-            details = self.parts
+        weighed, weights = by.function == GAINS, self.parts if by.details is None else by.details
+        details = self.parts if weighed else weights
         tiles = -(-one.axes[1][1] // synthesis_width(of)), -(-2 * one.bands.rows // rows_in(of))
         source = Plane(self._low, *one.lowpass), Coefficients(details, weights, one.bands)
         after = self._plane(i, y), one.axes, wide, flags, checks
