@@ -11,7 +11,7 @@ from wavefilt.arrays import Array, least_run
 from wavefilt.backends.crossover import cuda_crossover
 from wavefilt.backends.cuda import thresholding
 from wavefilt.backends.cuda.dwt.tiling import FLAGS, NOT_FINITE, UNFINISHED, grid
-from wavefilt.backends.cuda.equal_runs import probing
+from wavefilt.backends.cuda.equal_runs import PROBES, probing
 from wavefilt.backends.cuda.plan import Beside, Plan, Shrinking, Source
 from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.graph import Graph, repoints, stand_in, wait
@@ -72,7 +72,7 @@ class Denoiser:
         self._flags[:] = 0
         if self.replayable and not (report or local or options.trend or (self._pooled and s.rows > 1)):
             self.alone = plan.alone(str(self._rule), self._sigma_of, str(self._function))
-        self._events, self._probed = ([cuda.event() for _ in range(2)] for _ in range(2))
+        self._events = [cuda.event() for _ in range(2)]
         self.bytes = self.found.bytes + int(self._numbers.nbytes) + int(self._thresholds.nbytes)
 
     def run(self, x: DeviceArray, y: DeviceArray, stream: Stream) -> None:
@@ -98,7 +98,7 @@ class Denoiser:
         target.copy_to_host(result, stream=stream)
 
     def _analyse(self, samples: DeviceArray, stream: Stream) -> None:
-        """Compute the coefficients, and the statistics of the rule, and look for runs of equal samples meanwhile."""
+        """Compute the coefficients and the statistics of the rule, and look for runs of equal samples."""
         plan, found, median = self.plan, self.found, self._medians > 0
         measuring = median or self._energy
         beside = measuring and found.depth <= plan.early < plan.shape.level and not SIMULATED
@@ -120,13 +120,11 @@ class Denoiser:
 
         x = samples if self._trends is None else self._trends.removed(samples, stream)
         plan.forward(x, stream, Beside(fork, self._flags))
+        self._find_runs(samples, stream)
         if beside:
-            self._find_runs(samples, stream)
             after.wait(stream)
         else:
-            joined = self._find_runs_beside(samples, stream)
             measure(stream)
-            joined()
 
     def _mark_dead(self, x: DeviceArray, stream: Stream, target: DeviceArray, *where: int) -> None:
         """Write to ``target`` for each trace whose samples are all equal: the first place, the step, and the value."""
@@ -141,20 +139,8 @@ class Denoiser:
         traces = self.plan.shape.rows * self.plan.shape.samples // samples
         probes = (samples - 1) // (least_run(samples) // 2)
         if probes:
-            launch = probing(build)[grid(-(-probes // build.threads), traces), build.threads, stream]
+            launch = probing(build)[grid(-(-probes // (PROBES * build.threads)), traces), build.threads, stream]
             launch(x, samples, traces, self._flags)
-
-    def _find_runs_beside(self, x: DeviceArray, stream: Stream) -> Callable[[], None]:
-        """Call `_find_runs` on another stream; return a function that lets the first one wait for it."""
-        if SIMULATED:
-            self._find_runs(x, stream)
-            return lambda: None
-        side, (before, after) = self.plan.side_stream, self._probed
-        before.record(stream)
-        before.wait(side)
-        self._find_runs(x, side)
-        after.record(side)
-        return lambda: after.wait(stream)
 
     def _choose(self, x: DeviceArray, stream: Stream) -> Shrinking:
         """Choose noise and thresholds from the statistics; searches that did not end are flagged."""

@@ -10,6 +10,8 @@ from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import Build, Kernel
 from wavefilt.backends.cuda.runtime.target import cuda, device
 
+PROBES = 4
+"""Pairs of samples that a thread compares."""
 least_of = device(least_run)
 
 
@@ -43,10 +45,16 @@ def probing(build: Build) -> Kernel:
         trace = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
         if trace >= traces:
             return
-        least = least_of(samples)
+        least, start, suspected = least_of(samples), trace * samples, 0
         step = least // 2
-        i = (cuda.blockIdx.x * threads + cuda.threadIdx.x) * step
-        if i + step < samples and run_at(x, trace * samples, samples, i, least):
-            flags[NOT_FINITE] = 1
+        first, last = (cuda.blockIdx.x * PROBES * threads + cuda.threadIdx.x) * step, samples - step - 1
+        for j in range(PROBES):  # all loads are under way together
+            at = start + min(first + j * threads * step, last)
+            suspected |= (x[at] == x[at + step]) << j
+        if suspected:
+            for j in range(PROBES):
+                i = min(first + j * threads * step, last)
+                if suspected >> j & 1 and run_at(x, start, samples, i, least):
+                    flags[NOT_FINITE] = 1
 
     return probe_kernel
