@@ -64,12 +64,12 @@ def registry() -> dict[str, Tables]:
 
 
 def tables(makers: Mapping[str, Tables], folder: Path | None = None) -> dict[str, str]:
-    """Return the text of every table by its name. Raises Unusable for a scratch result."""
+    """Return the text of every table by its name. Raises Unusable for results of uncommitted changes."""
     found = {}
     for stem, make in makers.items():
         path = (folder or RESULTS) / f"{stem}.json"
         result = json.loads(path.read_text())
-        if result.get("scratch"):
+        if (result["environment"]["commit"] or "").endswith(CHANGED):
             raise Unusable(f"{path}: measured with uncommitted changes (--allow-dirty); measure it again")
         for part, text in make(result).items():
             found[f"{stem}: {part}" if part else stem] = f"{text.rstrip()}\n\n{provenance(result)}"
@@ -78,13 +78,11 @@ def tables(makers: Mapping[str, Tables], folder: Path | None = None) -> dict[str
 
 def provenance(result: Row) -> str:
     """Return a line with date, commit and machine of a result, and its remark if parts have other dates."""
-    where = result.get("environment", {})
-    commit, _, changed = (where.get("commit") or "unknown").partition(CHANGED[:6])
-    state = " with uncommitted changes" if changed else ""
-    gpu = (where.get("gpu") or "").partition(",")[0]
-    machine = ", ".join(filter(None, (gpu, where.get("processor"), f"{where.get('cores')} cores")))
+    where = result["environment"]
+    gpu = (where["gpu"] or "").partition(",")[0]
+    machine = ", ".join(filter(None, (gpu, where["processor"], f"{where['cores']} cores")))
     remark = f" {result['remark']}." if "remark" in result else ""
-    return f"*Measured {result.get('date') or where.get('date')} at commit {commit[:7]}{state}: {machine}.{remark}*"
+    return f"*Measured {where['date']} at commit {(where['commit'] or 'unknown')[:7]}: {machine}.{remark}*"
 
 
 def updated(text: str, known: Mapping[str, str]) -> str:
