@@ -53,19 +53,21 @@ def occupancy(device: str, threads: int, registers: int, shared: int, results: R
 @click.option("--rows", type=FILE, help="Save the measured launches of the fit as JSON.")
 @with_results
 def calibrate(rows: Path | None, results: Results) -> None:
-    """Measure this GPU for the calibrated model, in some minutes; pass the file to --device."""
+    """Measure this GPU for the calibrated model, in about three minutes; pass the file to --device."""
     if results.path is None and not results.as_json:
         raise click.UsageError("name a file for the calibration with -o, or print it with --json")
     with usage_errors():
+        from wavefilt.benchmarks.common.environment import result
         from wavefilt.benchmarks.ske import calibration, fit, measure
 
         device = calibration.constants()
         results.keep(json.loads(device.to_json()))  # in case the fit fails
         found = list(measure.rows(fit.fit_cases(), repeats=15))
         device = fit.fitted(found, device)
-        replace(results, path=rows).keep(fit.result_of(found, device))
-    seconds = device.measured["seconds"]
-    results.finish(json.loads(device.to_json()), lambda: f"{device.name}: {seconds} s, {results.path}")
+        facts = {"name": device.name, "multiprocessors": device.multiprocessors}
+        replace(results, path=rows).keep(result("ske_fit", device=facts, rows=found))
+    fitted = f"fitted to {device.fit['rows']} of {len(found)} launches"
+    results.finish(json.loads(device.to_json()), lambda: f"{device.name}: {fitted}, {results.path}")
 
 
 @ske.command("estimate", epilog="Example: wavefilt ske estimate --samples 64Mi")
