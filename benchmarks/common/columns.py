@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from operator import methodcaller
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,8 +23,9 @@ from wavefilt.benchmarks.common.measuring import LAUNCHES, difference, gpu_time,
 from wavefilt.benchmarks.common.tables import Column, Report, Row, Table
 from wavefilt.benchmarks.ske.baselines import classic
 from wavefilt.errors import BackendUnavailable
+from wavefilt.ske import devices
 from wavefilt.ske.calibrated import Launch, estimate
-from wavefilt.ske.devices import Calibration
+from wavefilt.ske.devices import Calibration, WrongDevice
 
 FEWEST = 3
 """Runs of an implementation, however long they take."""
@@ -159,39 +161,48 @@ def release() -> None:
         sys.modules["cupy"].get_default_memory_pool().free_all_blocks()
 
 
-def calibration(device: str | None, no_gpu: str | None) -> tuple[Calibration | None, str | None]:
-    """Return the calibration for the estimates, or None and why there is none.
+def calibration(device: str | None, here: bool) -> Calibration:
+    """Return the calibration of this name; by default that of this GPU, and without a GPU the bundled one.
 
-    The default is that of this GPU, and without a GPU the shipped default. Raises ValueError or OSError for a
-    calibration that is unknown or of another device than this GPU.
+    Raises ValueError or OSError for an unknown name, and WrongDevice if there is none of this GPU, or if one of
+    another device is to be used ``here``.
     """
-    from wavefilt.ske import devices as shipped
+    name = None
+    if here or device is None:
+        with suppress(BackendUnavailable):
+            from wavefilt.benchmarks.ske.calibration import Device
 
-    if no_gpu:  # the counts need neither a GPU nor a compiler
-        return shipped.default() if device is None else shipped.load(device), None
-    from wavefilt.benchmarks.ske.calibration import Device
-
-    here = Device.current().name
-    if device is not None:
-        chosen = shipped.load(device)
-        chosen.require(here)
-        return chosen, None
-    try:
-        return shipped.of(here), None
-    except shipped.WrongDevice as error:
-        return None, str(error)
+            name = Device.current().name
+    if device is None:
+        return devices.of(name) if name else devices.default()
+    chosen = devices.load(device)
+    if name:
+        chosen.require(name)
+    return chosen
 
 
-def on_device(work: Callable[[Any], None], y: Any, host: Callable[[Any], Any]) -> Prepared:
-    """Prepare ``work(stream)``, which writes ``y`` in device memory; it is timed in graphs of several launches."""
+def on_device(
+    x: Array, work: Callable[[Any, Any, Any], None] | None, host: Callable[[Any], Any] = methodcaller("copy_to_host")
+) -> Prepared:
+    """Prepare ``work(x, y, stream)``, or a copy if it is None, in device memory; it is timed in graphs of launches."""
     from wavefilt.backends.cuda.runtime.target import cuda
 
+    there = cuda.to_device(x)
+    y = cuda.device_array_like(there)
+
+    def run(stream: Any) -> None:
+        if work is None:
+            y.copy_to_device(there, stream=stream)
+        else:
+            work(there, y, stream)
+
     def call() -> Any:
-        work(0)  # the default stream
-        cuda.synchronize()
+        stream = cuda.stream()
+        run(stream)
+        stream.synchronize()
         return y
 
-    return Prepared(call, host, lambda repeats, warm: gpu_time(work, repeats=repeats))
+    return Prepared(call, host, lambda repeats, warm: gpu_time(run, repeats=repeats))
 
 
 def opened(
@@ -202,7 +213,7 @@ def opened(
     ``device`` is a calibration as `wavefilt ske estimate` takes it; ``compared`` names the reference of a column. The
     last implementation needs the GPU.
     """
-    running, columns, why = list[Implementation](), Row(), None
+    running, columns, why, reason = list[Implementation](), Row(), None, None
     for one in implementations:
         why = unavailable(one.require)
         running += [] if why else [one]
@@ -213,7 +224,13 @@ def opened(
             "tolerance": one.tolerance,
             "compared with": compared(one),
         }
-    chosen, reason = calibration(device, why)
+    chosen = None
+    try:
+        chosen = calibration(device, here=not why)
+    except WrongDevice as error:
+        if device is not None:
+            raise
+        reason = str(error)
     estimates = {"calibration": chosen and chosen.name, "missing": reason}
     return running, chosen, {"columns": columns, "estimates": estimates}
 

@@ -229,26 +229,23 @@ def _copied(problem: Problem, y: Image, start: int, stop: int) -> None:
 
 def on_gpu(variant: Variant | None, problem: Problem) -> Prepared:
     """Prepare a kernel, or a copy if it is None, on data in device memory."""
-    from wavefilt.backends.cuda.runtime.target import cuda
-
     used, wide = CHANNELS * problem.width, variant is not None and variant.memory == "wide"
     rows = problem.x.reshape(problem.height, used)
     if wide:  # as cudaMallocPitch lays rows out; the zeros behind them serve as the border
         rows = np.pad(rows, ((0, 0), (0, pitch(problem.width) - used)))
-    x = cuda.to_device(rows.reshape(-1).view(np.uint32 if wide else np.uint8))
-    y = cuda.device_array_like(x)
+    x = rows.reshape(-1).view(np.uint32 if wide else np.uint8)
 
     def host(result: Any) -> Image:
         image: Image = result.copy_to_host().view(np.uint8).reshape(problem.height, -1)[:, :used]
         return image.reshape(problem.x.shape)
 
     if variant is None:
-        return on_device(lambda stream: y.copy_to_device(x, stream=stream), y, host)
+        return on_device(x, None, host)
     from wavefilt.benchmarks.laplace.image_kernels import kernel
 
     launched, grid = kernel(variant), variant.grid(problem.width, problem.height)
     sizes = np.int32(x.size // problem.height), np.int32(problem.height)
-    return on_device(lambda stream: launched[grid, variant.block, stream](x, y, *sizes), y, host)
+    return on_device(x, lambda x, y, stream: launched[grid, variant.block, stream](x, y, *sizes), host)
 
 
 _cpu = partial(Implementation, oracle=SCIPY, tolerance=0)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
-from operator import methodcaller
 from types import SimpleNamespace
 from typing import Any
 
@@ -184,18 +183,8 @@ def run_kernel(name: str, x: Any, y: Any, stream: Any = 0, block: int = BLOCK) -
     getattr(kernels(block), name)[-(-x.size // block), block, stream](x, y)
 
 
-DEVICE_TO_HOST = methodcaller("copy_to_host")
-
-
 def _gpu(kernel: str | None, problem: Problem) -> Prepared:
-    """Prepare a kernel, or a copy if it is None, on data in device memory."""
-    from wavefilt.backends.cuda.runtime.target import cuda
-
-    x = cuda.to_device(problem.x)
-    y = cuda.device_array_like(x)
-    if kernel is None:
-        return on_device(lambda stream: y.copy_to_device(x, stream=stream), y, DEVICE_TO_HOST)
-    return on_device(partial(run_kernel, kernel, x, y), y, DEVICE_TO_HOST)
+    return on_device(problem.x, None if kernel is None else partial(run_kernel, kernel))
 
 
 _host = partial(Implementation, oracle=ORACLE, tolerance=1e-6)

@@ -137,25 +137,10 @@ def _kernels(problem: Problem) -> Prepared:
     from wavefilt.backends.cuda.dwt.plan import DwtPlan
     from wavefilt.backends.cuda.options import KernelOptions
     from wavefilt.backends.cuda.plan import Shape
-    from wavefilt.backends.cuda.runtime.target import cuda
 
     options = Options(problem.wavelet, **OPTIONS)
     plan = DwtPlan(Shape.of(options.analysis(LEVEL), "float32", 1, (problem.samples,)), KernelOptions())
-    denoiser, x = Denoiser(plan, options, False), cuda.to_device(problem.x)
-    out = cuda.device_array_like(x)
-
-    def call() -> Any:
-        denoiser.run(x, out, cuda.default_stream())
-        cuda.synchronize()
-        return out
-
-    def clock(repeats: int, warm: int) -> dict[str, float]:
-        try:
-            return gpu_time(lambda stream: denoiser.run(x, out, stream), repeats=repeats)
-        finally:
-            plan.release()
-
-    return Prepared(call, lambda y: y.copy_to_host(), clock)
+    return common.on_device(problem.x, Denoiser(plan, options, False).run)
 
 
 def _one(
