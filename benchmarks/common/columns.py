@@ -29,7 +29,7 @@ from wavefilt.ske.devices import Calibration, WrongDevice
 
 FEWEST = 3
 """Runs of an implementation, however long they take."""
-COPY = "copy"
+COPY = "its input"
 """The oracle of copies."""
 GPU_TIME = f"on the GPU, resident data and the average of {LAUNCHES} launches in a graph between two events"
 MODELS: dict[str, Callable[[Launch, Calibration], float]] = {
@@ -206,11 +206,11 @@ def on_device(
 
 
 def opened(
-    implementations: Iterable[Implementation], device: str | None, compared: Callable[[Implementation], str]
+    implementations: Iterable[Implementation], device: str | None, reference: str = ""
 ) -> tuple[list[Implementation], Calibration | None, Row]:
     """Return the implementations that run here, the calibration for the estimates, and the facts about both for JSON.
 
-    ``device`` is a calibration as `wavefilt ske estimate` takes it; ``compared`` names the reference of a column. The
+    ``device`` is a calibration as `wavefilt ske estimate` takes it; ``reference`` stands for the oracles in notes. The
     last implementation needs the GPU.
     """
     running, columns, why, reason = list[Implementation](), Row(), None, None
@@ -222,7 +222,7 @@ def opened(
             "what": one.what,
             "missing": why,
             "tolerance": one.tolerance,
-            "compared with": compared(one),
+            "compared with": reference or one.oracle,
         }
     chosen = None
     try:
@@ -266,8 +266,7 @@ def compare(
 
     Raises Mismatch if an output differs from the reference, ValueError or OSError for an unknown calibration.
     """
-    references = {COPY: "its input"}
-    running, chosen, facts = opened(implementations, device, lambda one: references.get(one.oracle, one.oracle))
+    running, chosen, facts = opened(implementations, device)
     times, skipped = measured(problem, progress(running), repeats, budget)
     row: Row = {"samples": problem.samples, "bytes": 2 * itemsize * problem.samples}
     row |= {"times": times, "skipped": skipped}
@@ -295,10 +294,9 @@ def report(
     result: Row,
     title: str,
     columns: Mapping[str, Column],
-    method: str,
     then: Mapping[str, Column] | None = None,
 ) -> Report:
-    """Return a table with a row for every implementation, and notes: the method, descriptions, what is missing.
+    """Return a table with a row for every implementation, and notes with descriptions of them.
 
     ``columns`` are formats of the entries that the result's only row has of an implementation; estimates stand
     between ``columns`` and ``then``.
@@ -311,13 +309,11 @@ def report(
         every[f"SKE|{model}"] = f"?{{estimates[{model}]:n}}"
         if row["estimate errors"]:
             every[f"|error#{model}"] = f"?{{estimate errors[{model}]:+.0%}}"
-    notes = [place(result), method]
+    about = []
     for name, column in result["columns"].items():
         speed = f": {row['copy'][name]:.1f} GB/s" if name in row["copy"] else ""
-        notes.append(f"{label[name]}: {column['what']}{speed}.")
-    notes += not_run(result)
-    notes += [f"Skipped: {label[name]}: {why}." for name, why in row["skipped"].items()]
-    return Report([Table(title, every | dict(then or {}))({"rows": lines})], [*notes, estimated(result)])
+        about.append(f"{label[name]}: {column['what']}{speed}.")
+    return Report([Table(title, every | dict(then or {}))({"rows": lines})], notes(result, *about))
 
 
 def labels(result: Row) -> dict[str, str]:
@@ -336,16 +332,28 @@ def grouped(reasons: Mapping[str, str]) -> dict[str, list[str]]:
     return {why: [n for n, other in reasons.items() if other == why] for why in dict.fromkeys(reasons.values())}
 
 
-def not_run(result: Row) -> list[str]:
-    """Return a note for each reason why columns are missing."""
-    label = labels(result)
-    missing = grouped({name: column["missing"] for name, column in result["columns"].items() if column["missing"]})
-    return [f"Not run: {', '.join(label[name] for name in names)}: {why}." for why, names in missing.items()]
+def notes(result: Row, *about: str, at: Callable[[Row], str] | None = None) -> list[str]:
+    """Return notes: where and how a result was measured, references, missing columns, estimates, and skipped runs.
 
-
-def estimated(result: Row) -> str:
-    """Return which device the estimates are for, or why there are none."""
+    ``at`` names a row, if there are several.
+    """
+    columns, rows, label = result["columns"], result["rows"], labels(result)
+    errors = {name: [row["times"][name]["error"] for row in rows if name in row["times"]] for name in columns}
+    references = {name: columns[name]["compared with"] for name, measured in errors.items() if measured}
+    missing = {name: column["missing"] for name, column in columns.items() if column["missing"]}
+    found = [place(result), f"{result['method']}.", *about]
+    for reference, names in grouped(references).items():
+        worst = max(max(errors[name]) for name in names)
+        compared, differ = ", ".join(label[name] for name in names), f"largest difference {worst:.0e} of the norm"
+        found.append(f"Compared with {reference}: {compared}; {differ if worst else 'no difference'}.")
+    for why, names in grouped(missing).items():
+        found.append(f"Not run: {', '.join(label[name] for name in names)}: {why}.")
     device, there = result["estimates"]["calibration"], result["environment"]["gpu"]
-    if not device:
-        return f"No estimates: {result['estimates']['missing']}."
-    return f"Estimates for {device}{'' if there else '; there is no GPU here to measure'}."
+    if device:
+        found.append(f"Estimates for {device}{'' if there else '; there is no GPU here to measure'}.")
+    else:
+        found.append(f"No estimates: {result['estimates']['missing']}.")
+    for row in rows:
+        where = f", {at(row)}" if at else ""
+        found += [f"Skipped: {label[name]}{where}: {why}." for name, why in row["skipped"].items()]
+    return found

@@ -267,16 +267,12 @@ TIMES: dict[str, Column] = {
     "|runs": "?{times[repeats]}",
     "times the|host loop": "?{ratios:n}",
     "share of|a copy": "?{shares:.1%}",
-    "relative|error": lambda row: "-" if not row["times"] else f"{row['times']['error']:.0e}".replace("0e+00", "0"),
 }
 
 
 def report(result: Row) -> Report:
     """Return times, ratios, estimates, and the figures of 2008 if their size was measured."""
     (row,) = result["rows"]
-    title = f"1-D Laplace operator, {size(row['samples'])} samples, float32"
-    method, then = f"{result['method']}. ± is half the interquartile range.", dict[str, Column]()
-    if "document" in row:
-        then = {"2008|ms": "?{document[ms]:g}", "2008, x the|host loop": "?{document[ratio]:.1f}"}
-        method += " 2008: a compiled loop on one core of an E8400, and a GTX 260; its read-only path is textures."
-    return columns.report(result, title, TIMES, method, then)
+    title = f"1-D Laplace operator, {size(row['samples'])} samples, float32; ± is half the interquartile range"
+    then = {"2008|ms": "?{document[ms]:g}", "2008, x the|host loop": "?{document[ratio]:.1f}"}
+    return columns.report(result, title, TIMES, then if "document" in row else {})

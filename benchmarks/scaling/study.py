@@ -34,7 +34,8 @@ LEVEL = 8
 OPTIONS: Row = {"level": LEVEL, "rule": "universal", "sigma": "global"}
 KEPT = 1 << 30
 """Bytes of the arrays of a loop, but at least five arrays."""
-SYMMETRIC, PERIODIC = "float32, symmetric ends", "float64, periodic ends"
+REFERENCE = "wavefilt.denoise, backend pywavelets, "
+SYMMETRIC, PERIODIC = f"{REFERENCE}float32, symmetric ends", f"{REFERENCE}float64, periodic ends"
 
 
 @dataclass(frozen=True)
@@ -201,15 +202,13 @@ def run(
 
     Raises Mismatch if an output differs from the reference, ValueError or OSError for an unknown calibration.
     """
-    compared = "wavefilt.denoise, backend pywavelets, "
-    running, chosen, facts = common.opened(IMPLEMENTATIONS, device, lambda one: compared + one.oracle)
+    running, chosen, facts = common.opened(IMPLEMENTATIONS, device)
     no_gpu = facts["columns"]["cuda"]["missing"]
     found = result(
         "scaling",
         unit="ms",
         method=f"{LEVEL} levels, universal soft threshold, noise by the MAD of the finest level",
         **facts,
-        floors={"missing": no_gpu and "backend cuda, which measures them, does not run here"},
         rows=[],
     )
     found["most repeats"] = repeats
@@ -269,7 +268,8 @@ LIMITS: tuple[tuple[str, dict[str, Column]], ...] = (
 
 
 def report(result: Row) -> Report:
-    return Report([*sheets(result)], notes(result))
+    notes = common.notes(result, at=lambda row: f"{row['wavelet']}, {size(row['samples'])}")
+    return Report([*sheets(result)], notes)
 
 
 def sheets(result: Row) -> Iterator[Sheet]:
@@ -343,22 +343,3 @@ def _ratio(row: Row, section: str, cpu: str, gpu: str) -> float | None:
     """Return the time of the CPU relative to that of the GPU; None if one is missing."""
     times = row["document"] if section == "document" else {k: v["median"] for k, v in row["times"].items()}
     return times[cpu] / times[gpu] if cpu in times and gpu in times else None
-
-
-def notes(result: Row) -> list[str]:
-    """Return notes: where it was measured, the references, and which columns are missing and why."""
-    columns, label = result["columns"], common.labels(result)
-    found = [common.place(result), f"{result['method']}."]
-    references = {name: columns[name]["compared with"] for name in _measured(result, result["rows"])}
-    for reference, group in common.grouped(references).items():
-        worst = max(row["times"][n]["error"] for row in result["rows"] for n in group if n in row["times"])
-        names = ", ".join(label[n] for n in group)
-        found.append(f"Compared with {reference}: {names}; largest difference {worst:.0e} of the norm.")
-    found += common.not_run(result)
-    if result["floors"]["missing"]:
-        found.append(f"No lower bounds: {result['floors']['missing']}.")
-    found.append(common.estimated(result))
-    for row in result["rows"]:
-        at = f"{row['wavelet']}, {size(row['samples'])}"
-        found += [f"Skipped: {label[name]}, {at}: {why}." for name, why in row["skipped"].items()]
-    return found

@@ -63,7 +63,7 @@ def test_scaling_has_times_or_says_why(tmp_path, capsys):
     for name, column in result["columns"].items():
         assert bool(column["missing"]) != (name in row["times"])
         assert column["missing"] is None or column["missing"] in " ".join(out.split())
-    assert ("floors" in row) == (not result["floors"]["missing"])
+    assert ("floors" in row) == (not result["columns"]["cuda"]["missing"])
     assert row["estimates"]["calibrated"] > 0  # without a GPU, for another
     medians = {name: times["median"] for name, times in row["times"].items()}
     assert row["ratios"]["pywavelets"]["numba"] == medians["pywavelets"] / medians["numba"]
