@@ -18,7 +18,7 @@ from wavefilt import backends
 from wavefilt.arrays import Array
 from wavefilt.benchmarks.common.columns import release
 from wavefilt.benchmarks.common.environment import result
-from wavefilt.benchmarks.common.measuring import gpu_time, signal
+from wavefilt.benchmarks.common.measuring import difference, gpu_time, signal
 from wavefilt.benchmarks.common.tables import Report, Row, Table, scaled
 from wavefilt.benchmarks.ske.counts import PAIRS, Problem, analysis_cost, forward, inverse, synthesis_cost
 from wavefilt.ske import devices
@@ -100,12 +100,9 @@ def run(quick: bool = False, repeats: int = REPEATS) -> Row:
         for padding, fastmath in WAYS:
             rows.append(_measured(transform, wavelet, shape, padding, fastmath, 3 if quick else repeats))
             release()
-    counted = _profiled(quick)
-    for row in rows:
-        case = f"{row['wavelet']} {tuple(row['shape'])} {row['padding']}"
-        if row["transform"] == "dwt" and case in counted:
-            row["profiled"] = counted[case]
-    return result("cuda_layouts", quick=quick, repeats=repeats, profiler=bool(counted), rows=rows)
+            if transform == "dwt" and not fastmath:
+                rows[-1]["profiled"] = _profiled(wavelet, shape, padding)
+    return result("cuda_layouts", quick=quick, repeats=repeats, profiler=bool(shutil.which("ncu")), rows=rows)
 
 
 def _cases(quick: bool) -> Iterator[tuple[str, str, tuple[int, int]]]:
@@ -126,48 +123,30 @@ def _plan(transform: str, wavelet: str, shape: tuple[int, int], padding: bool, f
     return options, FAMILIES[transform](own, KernelOptions(padding, fastmath))
 
 
-def _profiled(quick: bool) -> dict[str, dict[str, float]]:
-    """Return the bank conflicts that Nsight Compute counts in each DWT, by case; empty without ``ncu``."""
+def _profiled(wavelet: str, shape: tuple[int, int], padding: bool) -> dict[str, float] | None:
+    """Return the bank conflicts that Nsight Compute counts in both transforms of the DWT; None without ``ncu``."""
     ncu = shutil.which("ncu")
     if ncu is None:
-        return {}
-    program = [sys.executable, "-m", "wavefilt.benchmarks.layouts", *(["--quick"] if quick else [])]
-    command = [ncu, "--clock-control", "none", "--csv", "--metrics", METRIC, *program]
+        return None
+    code = f"from wavefilt.benchmarks import layouts; layouts.launch({wavelet!r}, {shape}, {padding})"
+    command = [ncu, "--clock-control", "none", "--csv", "--metrics", METRIC, sys.executable, "-c", code]
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
-    found: dict[str, dict[str, float]] = {}
-    case = ""
-    for line in lines:
-        if line.startswith("case "):
-            case = line.removeprefix("case ")
-            found[case] = {"forward": 0.0, "inverse": 0.0}
-    names, kernels = list(found), csv.DictReader(line for line in lines if line.startswith('"'))
-    order = [(name, which) for name in names for which in ("forward", "inverse")]
-    previous, place = "", -1
-    for kernel in kernels:
+    found = {"forward": 0.0, "inverse": 0.0}
+    for kernel in csv.DictReader(line for line in lines if line.startswith('"')):
         which = "forward" if "forward" in kernel["Kernel Name"] else "inverse"
-        place += which != previous
-        previous = which
-        name, expected = order[place]
-        if which != expected:
-            raise RuntimeError(f"the profiler listed {which} kernels where {expected} ones were launched")
-        found[name][which] += float(kernel["Metric Value"].replace(",", ""))
+        found[which] += float(kernel["Metric Value"].replace(",", ""))
     return found
 
 
-def profile(quick: bool) -> None:
-    """Launch forward and inverse transform of every DWT case once, for a profiler."""
+def launch(wavelet: str, shape: tuple[int, int], padding: bool) -> None:
+    """Launch the forward and the inverse DWT once, for a profiler."""
     from wavefilt.backends.cuda.runtime.target import cuda
 
-    for transform, wavelet, shape in _cases(quick):
-        for padding in (True, False) if transform == "dwt" else ():
-            _, plan = _plan(transform, wavelet, shape, padding, False)
-            x = cuda.to_device(signal(*shape).astype(np.float32).reshape(-1))
-            print(f"case {wavelet} {shape} {padding}", flush=True)
-            stream = plan.own_stream
-            plan.forward(x, stream)
-            plan.inverse(x, stream)
-            stream.synchronize()
-            plan.release()
+    _, plan = _plan("dwt", wavelet, shape, padding, False)
+    x, stream = cuda.to_device(signal(*shape).astype(np.float32).reshape(-1)), plan.own_stream
+    plan.forward(x, stream)
+    plan.inverse(x, stream)
+    stream.synchronize()
 
 
 def _measured(transform: str, wavelet: str, shape: tuple[int, int], padding: bool, fastmath: bool, repeats: int) -> Row:
@@ -189,7 +168,7 @@ def _measured(transform: str, wavelet: str, shape: tuple[int, int], padding: boo
     denoiser.run(x, y, plan.own_stream)
     plan.own_stream.synchronize()
     row: Row = {"transform": transform, "wavelet": wavelet, "shape": shape, "padding": padding, "fastmath": fastmath}
-    row |= {"times": times, "error": _error(y.copy_to_host().reshape(shape), _expected(options, host))}
+    row |= {"times": times, "error": difference(y.copy_to_host().reshape(shape), _expected(options, host))}
     own = plan.options
     plan.release()
     if transform == "dwt":
@@ -206,10 +185,6 @@ def _expected(options: Any, x: Array) -> Array:
     from wavefilt import engine
 
     return np.asarray(engine.denoise(x.astype(np.float64), options, backends.get("numba"), LEVEL)[0])
-
-
-def _error(y: Array, expected: Array) -> float:
-    return float(np.linalg.norm(y - expected) / np.linalg.norm(expected))
 
 
 def _pair(path: str, factor: float, *layouts: str) -> Callable[[Row], str]:
@@ -258,7 +233,3 @@ def report(found: Row) -> Report:
     notes = ["Errors compare float32 with float64, relative to the norm of the result; all four are equal."]
     counter = METRIC if found.get("profiler") else "ncu was not found"
     return Report([TIMES(found)], [*notes, f"Bank conflicts: {counter}; the model counts interior tiles."])
-
-
-if __name__ == "__main__":
-    profile("--quick" in sys.argv)
