@@ -25,7 +25,7 @@ class Study(NamedTuple):
 
 
 STUDIES = {
-    "scaling_h200": Study("bench scaling --plot {folder} --overwrite -o", 22),
+    "scaling_h200": Study("bench scaling -o", 22),
     "cuda_h200": Study("bench cuda -o", 3.5),
     "cuda_layouts_h200": Study("bench cuda --layouts -o", 6.5),
     "blocks_h200": Study("bench blocks -o", 2.7),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -43,16 +42,13 @@ class Results:
     path: Path | None = None
     overwrite: bool = False
 
-    def claim(self, *others: Path | str | None) -> None:
-        """Raise UsageError unless this file and the others may be written; call it before measuring."""
+    def claim(self) -> None:
+        """Raise UsageError unless the file may be written; call it before measuring."""
         from wavefilt.io import check_destination
 
-        paths = [Path(path) for path in (self.path, *others) if path is not None]
-        if len({os.path.realpath(path) for path in paths}) < len(paths):
-            raise click.UsageError("two outputs would be the same file")
-        for path in paths:
+        if self.path is not None:
             try:
-                check_destination(path, overwrite=self.overwrite)
+                check_destination(self.path, overwrite=self.overwrite)
             except OSError as error:
                 raise click.UsageError(str(error)) from error
 

@@ -1,6 +1,6 @@
 """The scaling study: one denoising run at the sizes of a thesis of 2010, by every library that can do it here.
 
-Each output is compared before it is timed. `wavefilt bench scaling -o FILE --plot FOLDER` runs it.
+Each output is compared before it is timed. `wavefilt bench scaling -o FILE` runs it.
 """
 
 from __future__ import annotations

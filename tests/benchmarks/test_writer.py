@@ -123,5 +123,5 @@ def test_what_measures_nothing_is_written_from_any_checkout(checkout, tmp_path):
         CliRunner().invoke(ske, ["estimate", "--samples", "64Ki", "--device", "h200", "-o", str(path)]).exit_code == 0
     )
     assert [launch["name"] for launch in read(path)][-1].startswith("inverse")
-    with pytest.raises(click.UsageError, match="same file"):
-        Results(path=path).claim(path)
+    with pytest.raises(click.UsageError, match="exist"):
+        Results(path=path).claim()
