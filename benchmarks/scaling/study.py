@@ -273,7 +273,7 @@ def report(result: Row) -> Report:
 
 
 def sheets(result: Row) -> Iterator[Sheet]:
-    """Yield tables of times and limits for each wavelet, and those of 2010."""
+    """Yield tables of times and limits for each wavelet, and that of 2010."""
     heads = {name: "|".join(column["heads"]) for name, column in result["columns"].items()}
     for (wavelet, taps), group in groupby(result["rows"], key=lambda row: (row["wavelet"], row["taps"])):
         rows = [row | {"over": _over(row)} for row in group]
@@ -285,9 +285,7 @@ def sheets(result: Row) -> Iterator[Sheet]:
             columns = FIRST | {head: column for more in limits for head, column in more.items()}
             yield Table(f"{about}: estimates and lower bounds of the CUDA columns, ms", columns)(of)
         if any("document" in row for row in rows):
-            document = [row for row in rows if "document" in row]
-            yield _document(about, document, names)
-            yield _headline(about, document, names)
+            yield _document(about, [row for row in rows if "document" in row], names)
 
 
 def _measured(result: Row, rows: Sequence[Row]) -> list[str]:
@@ -312,34 +310,3 @@ def _document(about: str, rows: list[Row], names: list[str]) -> Sheet:
     columns |= {"ratio|now": f"?{{ratios[{cpu}][cuda]:n}}"} if len(here) == 2 else {}
     title = f"{about}: the thesis of 2010 (GSL on a Core 2 Duo E2200, GeForce 9800 GT, with transfers), ms"
     return Table(title, columns)({"rows": rows})
-
-
-COMPARED = (
-    ("2010: Core 2 Duo, GSL; GeForce 9800 GT", "document", "cpu", "gpu"),
-    ("now: GSL; CUDA pageable", "now", "gsl", "cuda"),
-    ("now: PyWavelets; CUDA pageable", "now", "pywavelets", "cuda"),
-    ("now: numba all cores; CUDA pageable", "now", "numba", "cuda"),
-    ("now: numba all cores; CUDA resident", "now", "numba", "cuda_resident"),
-)
-"""Pairs of a CPU and a GPU: their label, the section of a row, and the two entries."""
-
-
-def _headline(about: str, rows: list[Row], names: list[str]) -> Sheet:
-    """Return the table of the smallest size from which the GPU stays ahead, and of the ratio at the largest size."""
-    found = []
-    for label, section, cpu, gpu in COMPARED:
-        if section == "now" and not {cpu, gpu} <= {*names}:
-            continue
-        ratios = [(row["samples"], _ratio(row, section, cpu, gpu)) for row in rows]
-        known = [(samples, ratio) for samples, ratio in ratios if ratio is not None]
-        behind = [samples for samples, ratio in known if ratio <= 1]
-        ahead = [samples for samples, _ in known if samples > max(behind, default=0)]
-        found.append({"pair": label, "from": size(ahead[0]) if ahead else None, "ratio": known[-1][1]})
-    columns = {"CPU; GPU": "{pair}", "GPU faster|from": "?{from}", "CPU / GPU time,|largest size": "{ratio:.3g}"}
-    return Table(f"{about}: crossover and largest speed-up, 2010 and now", columns)({"rows": found})
-
-
-def _ratio(row: Row, section: str, cpu: str, gpu: str) -> float | None:
-    """Return the time of the CPU relative to that of the GPU; None if one is missing."""
-    times = row["document"] if section == "document" else {k: v["median"] for k, v in row["times"].items()}
-    return times[cpu] / times[gpu] if cpu in times and gpu in times else None
