@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -15,7 +15,7 @@ from wavefilt import backends
 from wavefilt.arrays import Array
 from wavefilt.benchmarks.common.columns import agreement, release, unavailable
 from wavefilt.benchmarks.common.environment import result
-from wavefilt.benchmarks.common.measuring import different, first_calls, loop, signal, turns, walls
+from wavefilt.benchmarks.common.measuring import different, loop, signal, turns, walls
 from wavefilt.benchmarks.common.tables import Report, Row, Table, number
 from wavefilt.errors import BackendUnavailable
 from wavefilt.thresholding.rules import MAD_TO_SIGMA
@@ -87,19 +87,6 @@ CASES = (
     Case("js, dtcwt, two axes, 8192 x 8192", (8192, 8192), DTCWT, (DEVICE,)),
 )
 QUICK_SHARE = 32
-FIRST: Mapping[str, Mapping[str, tuple[str, Row]]] = {
-    "numba": {
-        "float32": ("float32", {"wavelet": "db4"}),
-        "another wavelet": ("float32", {"wavelet": "db8"}),
-        "float64": ("float64", {"wavelet": "db8"}),
-    },
-    "cuda": {
-        "the defaults": ("float32", {}),
-        "another rule: universal": ("float32", UNIVERSAL | {"level": 5}),
-        "another rule: js": ("float32", JS | {"level": 5}),
-    },
-}
-"""Calls of a new process, one after the other, by backend."""
 METHOD = "whole calls for different arrays, each once and with its result kept, and for the same array again"
 
 
@@ -176,7 +163,7 @@ def by_ptwt(x: Any, wavelet: str, level: int) -> Any:
 
 
 def run(backend: str, quick: bool = False, repeats: int = REPEATS) -> Row:
-    """Measure every case of a backend; ``quick`` takes smaller arrays, few repeats and no first calls.
+    """Measure every case of a backend; ``quick`` takes smaller arrays and few repeats.
 
     Raises BackendUnavailable without a GPU, and Mismatch if a result differs from that of the reference: PyWavelets on
     the CPU, the CPU for the GPU.
@@ -194,9 +181,8 @@ def run(backend: str, quick: bool = False, repeats: int = REPEATS) -> Row:
                 peer = gpu and not quick and case.shape == (1, 64 * MI) and case.options["rule"] == "universal"
                 rows.append(row | ({"others": _others(case, where, repeats)} if peer else {}))
                 release()
-    first = [] if quick else first_calls(backend, FIRST[backend])
     facts = {"library": "numba-cuda", "method": METHOD} if gpu else {}
-    return result("cuda" if gpu else "cpu", **facts, quick=quick, repeats=repeats, rows=rows, first=first)
+    return result("cuda" if gpu else "cpu", **facts, quick=quick, repeats=repeats, rows=rows)
 
 
 def to_host(x: Any) -> Array:
@@ -274,17 +260,11 @@ GPU_TIMES = Table(
         "ptwt|same GPU": "?{others[ptwt]:n}",
     },
 )
-FIRST_CALLS = Table(
-    "First calls of a new process, seconds",
-    {"calls in this order": "{name}", "kernels not compiled": "{empty:.2f}", "compiled and cached": "{cached:.3f}"},
-    "first",
-)
 
 
 def report(found: Row) -> Report:
-    """Return the tables of `run`."""
-    first = [FIRST_CALLS(found)] if found["first"] else []
+    """Return the table of `run`."""
     if found["study"] == "cpu":
-        return Report([CPU_TIMES(found), *first])
+        return Report([CPU_TIMES(found)])
     notes = [f"Arrays on the GPU are those of {found['library']}; results are compared with those of the CPU first."]
-    return Report([GPU_TIMES(found), *first], notes)
+    return Report([GPU_TIMES(found)], notes)
