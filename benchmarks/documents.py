@@ -18,7 +18,9 @@ from wavefilt.benchmarks import blocks, calls, layouts
 from wavefilt.benchmarks.common.environment import CHANGED, RESULTS, ROOT
 from wavefilt.benchmarks.common.tables import Report, Row
 from wavefilt.benchmarks.laplace import images, rows
+from wavefilt.benchmarks.quality.tables import TABLES as QUALITY
 from wavefilt.benchmarks.scaling import study as scaling
+from wavefilt.benchmarks.ske.tables import TABLES as SKE
 
 MARKED = re.compile(r"(<!-- table ([^<>]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
 Tables = Callable[[Row], Mapping[str, str]]
@@ -36,7 +38,7 @@ def _scaling_of_cpu(result: Row) -> Report:
     return scaling.report(result | {"rows": rows, "estimates": none})
 
 
-REPORTS = {
+REPORTS: dict[str, Callable[[Row], Report]] = {
     "scaling_cpu": _scaling_of_cpu,
     "scaling_h200": scaling.report,
     "laplace1d_h200": rows.report,
@@ -46,21 +48,12 @@ REPORTS = {
     "cuda_h200": calls.report,
     "cuda_layouts_h200": layouts.report,
 }
-TABLES: dict[str, Tables] = {name: partial(_markdown, report) for name, report in REPORTS.items()}
-"""Tables of this package's own studies; `registry` adds those of quality and SKE."""
+TABLES: Mapping[str, Tables] = {name: partial(_markdown, report) for name, report in REPORTS.items()} | QUALITY | SKE
+"""Functions that make tables, by the stem of a result's file."""
 
 
 class Unusable(ValueError):
     """A result that a page must not show, or a page that names an unknown table."""
-
-
-def registry() -> dict[str, Tables]:
-    """Return the functions that make tables, by the stem of a result's file."""
-    from wavefilt.benchmarks.quality.tables import TABLES as QUALITY
-    from wavefilt.benchmarks.ske.tables import TABLES as SKE
-
-    found: dict[str, Tables] = TABLES | QUALITY | SKE
-    return found
 
 
 def tables(makers: Mapping[str, Tables], folder: Path | None = None) -> dict[str, str]:
@@ -114,7 +107,7 @@ def checked(paths: list[Path], known: Mapping[str, str]) -> tuple[dict[Path, str
 def main(arguments: list[str]) -> int:
     """Write the stale pages, or with ``--check`` name them, and tables without a page."""
     try:
-        stale, homeless = checked(pages(), tables(registry()))
+        stale, homeless = checked(pages(), tables(TABLES))
     except Unusable as error:
         print(error, file=sys.stderr)
         return 1

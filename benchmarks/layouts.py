@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pywt
 
-from wavefilt import backends
-from wavefilt.arrays import Array
+from wavefilt import backends, engine
 from wavefilt.benchmarks.common.columns import release
 from wavefilt.benchmarks.common.environment import result
 from wavefilt.benchmarks.common.measuring import difference, gpu_time, signal
@@ -168,7 +167,8 @@ def _measured(transform: str, wavelet: str, shape: tuple[int, int], padding: boo
     denoiser.run(x, y, plan.own_stream)
     plan.own_stream.synchronize()
     row: Row = {"transform": transform, "wavelet": wavelet, "shape": shape, "padding": padding, "fastmath": fastmath}
-    row |= {"times": times, "error": difference(y.copy_to_host().reshape(shape), _expected(options, host))}
+    expected, _ = engine.denoise(host.astype(np.float64), options, backends.get("numba"), LEVEL)
+    row |= {"times": times, "error": difference(y.copy_to_host().reshape(shape), np.asarray(expected))}
     own = plan.options
     plan.release()
     if transform == "dwt":
@@ -178,13 +178,6 @@ def _measured(transform: str, wavelet: str, shape: tuple[int, int], padding: boo
         extra["inverse"] = 0.0  # the calibration is of the inverse as it is
         row["estimates"] = estimated(problem, extra, devices.default())
     return row
-
-
-def _expected(options: Any, x: Array) -> Array:
-    """Return the result in float64."""
-    from wavefilt import engine
-
-    return np.asarray(engine.denoise(x.astype(np.float64), options, backends.get("numba"), LEVEL)[0])
 
 
 def _pair(path: str, factor: float, *layouts: str) -> Callable[[Row], str]:

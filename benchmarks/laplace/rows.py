@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from numba import njit
 
 from wavefilt import backends
 from wavefilt.arrays import Array
@@ -63,31 +64,20 @@ class Problem:
         return x if oracle == COPY else np.roll(x, -1) - 2 * x + np.roll(x, 1)
 
 
-def interior(x: Array, y: Array) -> None:
+@njit(error_model="numpy", nogil=True, cache=True)
+def interior(x: Any, y: Any) -> None:
     """Compute y[k] = x[k+2] - 2 x[k+1] + x[k] for all of y, which is two samples shorter than x."""
-    two = x.dtype.type(2)
+    two = np.float32(2)
     for k in range(len(y)):
         y[k] = x[k + 2] - two * x[k + 1] + x[k]
 
 
-@cache
-def compiled() -> Any:
-    """Return `interior` compiled; LLVM makes vector instructions of it."""
-    from numba import njit
-
-    return njit(error_model="numpy", nogil=True, cache=True)(interior)
-
-
-def with_ends(loop: Callable[[Array, Array], object], x: Array, y: Array) -> Array:
+def by_one_thread(x: Array, y: Array) -> Array:
     two = np.float32(2)
-    loop(x, y[1:-1])
+    interior(x, y[1:-1])
     y[0] = x[1] - two * x[0] + x[-1]
     y[-1] = x[0] - two * x[-1] + x[-2]
     return y
-
-
-def by_one_thread(x: Array, y: Array) -> Array:
-    return with_ends(compiled(), x, y)
 
 
 def copied(x: Array, y: Array) -> Array:

@@ -35,7 +35,7 @@ def test_the_command_checks_and_writes(tmp_path, monkeypatch, capsys):
     page.write_text("<!-- table cpu -->\n<!-- end -->\n")
     monkeypatch.setattr(documents, "ROOT", tmp_path)
     monkeypatch.setattr(documents, "pages", lambda: [page])
-    monkeypatch.setattr(documents, "registry", lambda: {"cpu": lambda result: {"": "| 1 |"}})
+    monkeypatch.setattr(documents, "TABLES", {"cpu": lambda result: {"": "| 1 |"}})
     monkeypatch.setattr(documents, "RESULTS", tmp_path)
     assert documents.main(["--check"]) == 1
     assert capsys.readouterr().out == "page.md\n"
