@@ -23,8 +23,6 @@ from wavefilt.thresholding.rules import MAD_TO_SIGMA
 KI, MI = 1 << 10, 1 << 20
 CPU, DEVICE, NUMPY = "CPU", "device", "NumPy"
 """Where a case is measured: on the CPU, and on the GPU with an array that is there, or with one of NumPy."""
-HELD = {CPU: (1 << 29, 3), DEVICE: (1 << 30, 4), NUMPY: (1 << 30, 4)}
-"""Bytes of the arrays of a loop, and the fewest arrays."""
 REPEATS, MOST_ON_CPU = 25, 50
 QUICK_REPEATS = {"numba": 2, "cuda": 5}
 TOLERANCE = {("numba", "float32"): 1e-5, ("numba", "float64"): 1e-12, ("cuda", "float32"): 2e-5}
@@ -181,18 +179,12 @@ def run(backend: str, quick: bool = False, repeats: int = REPEATS) -> Row:
                 peer = gpu and not quick and case.shape == (1, 64 * MI) and case.options["rule"] == "universal"
                 rows.append(row | ({"others": _others(case, where, repeats)} if peer else {}))
                 release()
-    facts = {"library": "numba-cuda", "method": METHOD} if gpu else {}
-    return result("cuda" if gpu else "cpu", **facts, quick=quick, repeats=repeats, rows=rows)
-
-
-def to_host(x: Any) -> Array:
-    """Return a NumPy array of an array of numba or NumPy."""
-    return np.asarray(x.copy_to_host() if hasattr(x, "copy_to_host") else x)
+    return result("cuda" if gpu else "cpu", method=METHOD, quick=quick, repeats=repeats, rows=rows)
 
 
 def _measured(case: Case, backend: str, where: str, repeats: int) -> Row:
     """Compare a case with its reference, then time it with different arrays, and with one array again and again."""
-    host, peer, (held, fewest) = case.x, pywavelets(case.options), HELD[where]
+    host, peer = case.x, pywavelets(case.options)
     make: Callable[[Array], Any] = np.asarray
     if where == DEVICE:
         from wavefilt.backends.cuda.runtime.target import cuda
@@ -205,15 +197,17 @@ def _measured(case: Case, backend: str, where: str, repeats: int) -> Row:
     else:
         expected = np.asarray(wavefilt.denoise(host, backend="pywavelets" if where == CPU else "numba", **case.options))
     row: Row = {"name": case.name, "shape": case.shape, "dtype": case.dtype, "where": where, "options": case.options}
-    row["error"] = agreement(to_host(call(x)), expected, TOLERANCE[backend, case.dtype], case.name)
-    del expected
+    y = call(x)
+    y = y.copy_to_host() if where == DEVICE else y
+    row["error"] = agreement(y, expected, TOLERANCE[backend, case.dtype], case.name)
+    del expected, y
     if where == CPU:
         calls = {"numba": call} | ({"pywavelets": peer} if peer else {})
         repeats = max(repeats, min(MOST_ON_CPU, 32 * MI // x.size)) if repeats > QUICK_REPEATS[backend] else repeats
-        arrays = different(x, held, repeats, fewest)
+        arrays = different(x, 1 << 29, repeats, 3)
         row["different"] = {name: loop(one, arrays) for name, one in calls.items()}
         return row | {"same": turns({name: partial(one, x) for name, one in calls.items()}, repeats)}
-    row["different"] = loop(call, [make(one) for one in different(host, held, max(repeats, 40), fewest)])
+    row["different"] = loop(call, [make(one) for one in different(host, 1 << 30, max(repeats, 40), 4)])
     row["same"] = walls(partial(call, x), repeats)
     return row
 
@@ -266,5 +260,5 @@ def report(found: Row) -> Report:
     """Return the table of `run`."""
     if found["study"] == "cpu":
         return Report([CPU_TIMES(found)])
-    notes = [f"Arrays on the GPU are those of {found['library']}; results are compared with those of the CPU first."]
+    notes = ["Arrays on the GPU are those of numba-cuda; results are compared with those of the CPU first."]
     return Report([GPU_TIMES(found)], notes)

@@ -14,12 +14,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
-from wavefilt.benchmarks import blocks, calls, layouts
+from wavefilt.benchmarks import blocks, calls, layouts, scaling
 from wavefilt.benchmarks.common.environment import CHANGED, RESULTS, ROOT
 from wavefilt.benchmarks.common.tables import Report, Row
 from wavefilt.benchmarks.laplace import images, rows
 from wavefilt.benchmarks.quality.tables import TABLES as QUALITY
-from wavefilt.benchmarks.scaling import study as scaling
 from wavefilt.benchmarks.ske.tables import TABLES as SKE
 
 MARKED = re.compile(r"(<!-- table ([^<>]+?) -->\n).*?(<!-- end -->)", re.DOTALL)

@@ -6,10 +6,10 @@ import csv
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pywt
@@ -33,13 +33,6 @@ METRIC = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"
 """Counter of Nsight Compute."""
 
 
-class Access(NamedTuple):
-    """Accesses of four elements: where those of the threads of a warp begin, and how many there are in a launch."""
-
-    places: list[int]
-    times: float
-
-
 def extra_wavefronts(places: list[int]) -> int:
     """Return the wavefronts of a warp's access of 16 bytes a thread beyond the four that it takes without conflicts."""
     extra = 0
@@ -59,19 +52,16 @@ def conflicts(problem: Problem, padding: bool) -> dict[str, float]:
 
     The layout is `wavefilt.backends.cuda.dwt.kernels.Layout`: even and odd quads apart, or one after the other.
     """
-    warp, places = range(32), quads(padding)
-    window = [places[2 * v] for v in warp]
+    places = quads(padding)
+    row, evens, odds = (extra_wavefronts(own) for own in (places[:32], places[::2], places[1::2]))
     _, loads = analysis_cost(problem.filter)
     _, both = synthesis_cost(problem.filter, PAIRS)
     found = {"forward": 0.0, "inverse": 0.0}
     for level, n in enumerate(problem.lengths[:-1]):
         down, up = (problem.rows * n / elements / 32 for elements in (8, 2 * PAIRS))
-        accesses = {"forward": [Access(window, down * loads)], "inverse": [Access(places[:32], up * both)]}
-        accesses["forward"].append(Access(places[:32], down))
-        if level:  # the finest samples go to device memory
-            accesses["inverse"] += [Access([places[2 * v + i] for v in warp], up) for i in range(2)]
-        for name, own in accesses.items():
-            found[name] += sum(access.times * extra_wavefronts(access.places) for access in own)
+        found["forward"] += down * loads * evens + down * row
+        # the finest samples go to device memory
+        found["inverse"] += up * both * row + (up * evens + up * odds if level else 0)
     return found
 
 
@@ -95,19 +85,14 @@ def run(quick: bool = False, repeats: int = REPEATS) -> Row:
     """Measure every case in every way. Raises BackendUnavailable without a GPU."""
     backends.get("cuda")
     rows = []
-    for transform, wavelet, shape in _cases(quick):
+    for transform, wavelet, (count, samples) in CASES[:: 4 if quick else 1]:
+        shape = count, min(samples, 64 * KI) if quick else samples
         for padding, fastmath in WAYS:
             rows.append(_measured(transform, wavelet, shape, padding, fastmath, 3 if quick else repeats))
             release()
             if transform == "dwt" and not fastmath:
                 rows[-1]["profiled"] = _profiled(wavelet, shape, padding)
     return result("cuda_layouts", quick=quick, repeats=repeats, profiler=bool(shutil.which("ncu")), rows=rows)
-
-
-def _cases(quick: bool) -> Iterator[tuple[str, str, tuple[int, int]]]:
-    """Yield transform, wavelet and shape of each case."""
-    for transform, wavelet, (count, samples) in CASES[:: 4 if quick else 1]:
-        yield transform, wavelet, (count, min(samples, 64 * KI)) if quick else (count, samples)
 
 
 def _plan(transform: str, wavelet: str, shape: tuple[int, int], padding: bool, fastmath: bool) -> tuple[Any, Any]:

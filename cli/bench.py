@@ -125,7 +125,7 @@ def scaling(
 
     Outputs are compared before they are timed. Implementations that cannot run here are listed with the reason.
     """
-    from wavefilt.benchmarks.scaling import study
+    from wavefilt.benchmarks import scaling as study
 
     sizes = [n for n in (study.QUICK if quick else study.DOCUMENT) if n <= most]
     if not sizes:

@@ -290,16 +290,10 @@ def derived(row: Row, base: str, average: str) -> Row:
     }
 
 
-def report(
-    result: Row,
-    title: str,
-    columns: Mapping[str, Column],
-    then: Mapping[str, Column] | None = None,
-) -> Report:
+def report(result: Row, title: str, columns: Mapping[str, Column]) -> Report:
     """Return a table with a row for every implementation, and notes with descriptions of them.
 
-    ``columns`` are formats of the entries that the result's only row has of an implementation; estimates stand
-    between ``columns`` and ``then``.
+    ``columns`` are formats of the entries that the result's only row has of an implementation; estimates follow.
     """
     (row,), label = result["rows"], labels(result)
     by_name = {key: entry for key, entry in row.items() if isinstance(entry, dict)}
@@ -313,7 +307,7 @@ def report(
     for name, column in result["columns"].items():
         speed = f": {row['copy'][name]:.1f} GB/s" if name in row["copy"] else ""
         about.append(f"{label[name]}: {column['what']}{speed}.")
-    return Report([Table(title, every | dict(then or {}))({"rows": lines})], notes(result, *about))
+    return Report([Table(title, every)({"rows": lines})], notes(result, *about))
 
 
 def labels(result: Row) -> dict[str, str]:

@@ -143,16 +143,13 @@ WEIGHTS = np.full((SIDE, SIDE, 1), -1, np.int32)
 WEIGHTS[RADIUS, RADIUS] = SIDE**2 - 1
 
 
-def check(width: int, height: int) -> tuple[int, int]:
-    """Return the size. Raises ValueError unless the kernels can count its bytes."""
+def made(width: int, height: int, seed: int = 17) -> Image:
+    """Make an image of waves, a disc and bars in weak noise, with a different contrast in each channel.
+
+    Raises ValueError unless the kernels can count its bytes.
+    """
     if not (0 < width <= LONGEST and 0 < height <= LONGEST and pitch(width) * height <= LARGEST):
         raise ValueError(f"{width}x{height} is no size of an image of 1 to {LONGEST} pixels a side and at most 2 GiB")
-    return width, height
-
-
-def made(width: int, height: int, seed: int = 17) -> Image:
-    """Make an image of waves, a disc and bars in weak noise, with a different contrast in each channel."""
-    check(width, height)
     rng = np.random.default_rng(seed)
     y, x = np.ogrid[-1 : 1 : height * 1j, -1 : 1 : width * 1j]
     y, x = y.astype(np.float32), x.astype(np.float32)
@@ -180,12 +177,10 @@ class Problem:
         return np.pad(self.x, ((RADIUS, RADIUS), (RADIUS, RADIUS), (0, 0)))
 
     def expected(self, oracle: str) -> Image:
-        return self.x if oracle == COPY else by_scipy(self.x)
-
-
-def by_scipy(x: Image) -> Image:
-    sums = ndimage.correlate(x.astype(np.int32), WEIGHTS, mode="constant")
-    return np.asarray(np.clip(sums, 0, 255, out=sums), np.uint8)
+        if oracle == COPY:
+            return self.x
+        sums = ndimage.correlate(self.x.astype(np.int32), WEIGHTS, mode="constant")
+        return np.asarray(np.clip(sums, 0, 255, out=sums), np.uint8)
 
 
 @njit(error_model="numpy", nogil=True, cache=True)  # type: ignore[untyped-decorator]  # numba has no types

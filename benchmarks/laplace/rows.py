@@ -178,7 +178,6 @@ def _gpu(kernel: str | None, problem: Problem) -> Prepared:
 
 
 _host = partial(Implementation, oracle=ORACLE, tolerance=1e-6)
-_numba = partial(_host, require=partial(backends.get, "numba"))
 _cuda = partial(_host, require=partial(backends.get, "cuda"))
 KERNELS = {
     "naive": ("naive", "a thread a sample, three loads from global memory"),
@@ -188,7 +187,7 @@ KERNELS = {
 _COMPILED = "the loop compiled by numba, one thread: the host of all ratios"
 _ON_HOST = "np.copyto, one thread: as many bytes as the operator needs"
 IMPLEMENTATIONS = (
-    _numba("loop", ("compiled", "loop"), _COMPILED, partial(_cpu, by_one_thread)),
+    _host("loop", ("compiled", "loop"), _COMPILED, partial(_cpu, by_one_thread)),
     *(_cuda(f"gpu_{kernel}", ("GPU", head), what, partial(_gpu, kernel)) for kernel, (head, what) in KERNELS.items()),
 )
 COPIES = (
@@ -265,4 +264,4 @@ def report(result: Row) -> Report:
     (row,) = result["rows"]
     title = f"1-D Laplace operator, {size(row['samples'])} samples, float32; ± is half the interquartile range"
     then = {"2008|ms": "?{document[ms]:g}", "2008, x the|host loop": "?{document[ratio]:.1f}"}
-    return columns.report(result, title, TIMES, then if "document" in row else {})
+    return columns.report(result, title, TIMES | then if "document" in row else TIMES)

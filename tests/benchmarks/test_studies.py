@@ -10,11 +10,11 @@ import pytest
 from tests.support.checkout import run
 from tests.support.simulation import inside, outside
 from wavefilt.benchmarks import blocks, calls
+from wavefilt.benchmarks import scaling as study
 from wavefilt.benchmarks.common.columns import Mismatch, unavailable
 from wavefilt.benchmarks.common.measuring import difference
 from wavefilt.benchmarks.laplace import images, rows
-from wavefilt.benchmarks.scaling import study
-from wavefilt.benchmarks.scaling.study import IMPLEMENTATIONS, Problem
+from wavefilt.benchmarks.scaling import IMPLEMENTATIONS, Problem
 
 TINY = 4096
 PROBLEMS = {

@@ -274,7 +274,8 @@ def sheets(result: Row) -> Iterator[Sheet]:
     heads = {name: "|".join(column["heads"]) for name, column in result["columns"].items()}
     for (wavelet, taps), group in groupby(result["rows"], key=lambda row: (row["wavelet"], row["taps"])):
         rows = [row | {"over": _over(row)} for row in group]
-        names, about, of = _measured(result, rows), f"{wavelet} ({taps} taps)", {"rows": rows}
+        names = [name for name in heads if any(name in row["times"] for row in rows)]
+        about, of = f"{wavelet} ({taps} taps)", {"rows": rows}
         columns = FIRST | {heads[name]: f"?{{times[{name}]:spread}}" for name in names}
         yield Table(f"{about}: run time in ms, ± half the interquartile range", columns)(of)
         limits = [more for section, more in LIMITS if any(section in row for row in rows)]
@@ -283,11 +284,6 @@ def sheets(result: Row) -> Iterator[Sheet]:
             yield Table(f"{about}: estimates and lower bounds of the CUDA columns, ms", columns)(of)
         if document := [row for row in rows if "document" in row]:
             yield THESIS({"rows": document})
-
-
-def _measured(result: Row, rows: Sequence[Row]) -> list[str]:
-    """Return the names of the columns that have a time."""
-    return [name for name in result["columns"] if any(name in row["times"] for row in rows)]
 
 
 def _over(row: Row) -> dict[str, float]:
