@@ -31,8 +31,8 @@ def _markdown(report: Callable[[Row], Report], result: Row) -> dict[str, str]:
 
 
 def _scaling_of_cpu(result: Row) -> Report:
-    """Return the report without estimates and figures of 2010, which repeat those beside the H200."""
-    rows = [{name: row[name] for name in row if name not in ("estimates", "document")} for row in result["rows"]]
+    """Return the report without estimates, which repeat those of the H200."""
+    rows = [{name: row[name] for name in row if name != "estimates"} for row in result["rows"]]
     none = {"calibration": None, "missing": "those for the H200 are in the table above"}
     return scaling.report(result | {"rows": rows, "estimates": none})
 

@@ -28,11 +28,14 @@ from wavefilt.benchmarks.ske.counts import denoise
 from wavefilt.benchmarks.ske.estimate import problem as estimated_problem
 from wavefilt.options import Options
 
+from . import gsl
+
 LEVEL = 8
 OPTIONS: Row = {"level": LEVEL, "rule": "universal", "sigma": "global"}
 KEPT = 1 << 30
 """Bytes of the arrays of a loop, but at least five arrays."""
-REFERENCE = "wavefilt.denoise, backend pywavelets, float32, symmetric ends"
+REFERENCE = "wavefilt.denoise, backend pywavelets, "
+SYMMETRIC, PERIODIC = f"{REFERENCE}float32, symmetric ends", f"{REFERENCE}float64, periodic ends"
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,16 @@ class Problem:
 
     def expected(self, oracle: str) -> Array:
         """Return the result of this library's reference backend."""
-        return np.asarray(self.denoised(self.x, "pywavelets"))
+        if oracle == SYMMETRIC:
+            return np.asarray(self.denoised(self.x, "pywavelets"))
+        shift = gsl.aligned(self.taps, LEVEL)
+        rolled = np.roll(self.x.astype(np.float64), -shift)
+        return np.roll(self.denoised(rolled, "pywavelets", mode="periodization"), shift)
+
+
+def _gsl(problem: Problem) -> Prepared:
+    transform = gsl.Daubechies(problem.wavelet, problem.samples)
+    return Prepared(partial(transform.denoise, problem.x, LEVEL))
 
 
 def _pywavelets(problem: Problem) -> Prepared:
@@ -72,7 +84,7 @@ def _same(backend: str, problem: Problem) -> Prepared:
 
 
 def _one_core(problem: Problem) -> Prepared:
-    """Prepare calls on one thread, as PyWavelets runs."""
+    """Prepare calls on one thread, as GSL and PyWavelets run."""
 
     def call() -> Array:
         threads.set_num_threads(1)
@@ -135,15 +147,17 @@ def _kernels(problem: Problem) -> Prepared:
 def _one(
     name: str, heads: tuple[str, str], what: str, prepare: Callable[[Problem], Prepared], device: str = "cpu"
 ) -> Implementation:
-    """Describe an implementation whose name begins with the backend or library it requires."""
+    """Describe an implementation with symmetric ends, whose name begins with the backend or library it requires."""
     required = name.partition("_")[0]
     require = partial(torch_with_ptwt, device) if required == "ptwt" else partial(backends.get, required)
-    return Implementation(name, heads, what, prepare, require, REFERENCE)
+    return Implementation(name, heads, what, prepare, require, SYMMETRIC)
 
 
+_IN_GSL = "gsl_wavelet_transform in float64, periodic ends, from a float32 array"
 _KEPT = "the same, different arrays in turn, their results kept"
 _ON_GPU = "the same on the GPU, the data resident there"
 IMPLEMENTATIONS = (
+    Implementation("gsl", ("GSL", "1 core"), _IN_GSL, _gsl, gsl.load, PERIODIC, 1e-10),
     _one("pywavelets", ("PyWavelets", "1 core"), "wavedec, NumPy's median, threshold, waverec", _pywavelets),
     _one("numba_one", ("numba", "1 core"), "wavefilt.denoise, backend numba, one thread", _one_core),
     _one("numba", ("numba", "all cores"), "wavefilt.denoise, backend numba", partial(_same, "numba")),
@@ -232,8 +246,9 @@ def _floors(samples: int, repeats: int) -> dict[str, float]:
 def derived(row: Row) -> Row:
     """Return the ratios of the measured times, the errors of the estimates, and the times of 2010."""
     medians = {name: times["median"] for name, times in row["times"].items()}
-    base = medians.pop("pywavelets", None)
-    found: Row = {"ratios": {"pywavelets": {name: base / other for name, other in medians.items()}} if base else {}}
+    bases = [base for base in ("pywavelets", "gsl") if base in medians]
+    ratios = {base: {name: medians[base] / other for name, other in medians.items() if name != base} for base in bases}
+    found: Row = {"ratios": ratios}
     if "estimates" in row and "cuda_kernels" in medians:
         found["estimate errors"] = {k: v / medians["cuda_kernels"] - 1 for k, v in row["estimates"].items()}
     if row["samples"] in DOCUMENT and row["wavelet"] == "db4":
@@ -250,18 +265,6 @@ LIMITS: tuple[tuple[str, dict[str, Column]], ...] = (
     ("floors", {"lower bound:|transfers": "?{floors[transfer]:n}", "pinned|over it": "?{over[transfer]:.2f}"}),
 )
 """Columns of estimates and lower bounds, by the section of a row that they need."""
-THESIS = Table(
-    "db4 (8 taps): the thesis of 2010 (GSL on a Core 2 Duo E2200, GeForce 9800 GT, with transfers) and now, ms",
-    FIRST
-    | {
-        "CPU|2010": "{document[cpu]}",
-        "GPU|2010": "{document[gpu]}",
-        "ratio|2010": "{document[ratio]:.2f}",
-        "PyWavelets|now": "?{times[pywavelets][median]:n}",
-        "CUDA|now": "?{times[cuda][median]:n}",
-        "ratio|now": "?{ratios[pywavelets][cuda]:n}",
-    },
-)
 
 
 def report(result: Row) -> Report:
@@ -282,8 +285,8 @@ def sheets(result: Row) -> Iterator[Sheet]:
         if limits:
             columns = FIRST | {head: column for more in limits for head, column in more.items()}
             yield Table(f"{about}: estimates and lower bounds of the CUDA columns, ms", columns)(of)
-        if document := [row for row in rows if "document" in row]:
-            yield THESIS({"rows": document})
+        if any("document" in row for row in rows):
+            yield _document(about, [row for row in rows if "document" in row], names)
 
 
 def _over(row: Row) -> dict[str, float]:
@@ -291,3 +294,15 @@ def _over(row: Row) -> dict[str, float]:
     floors, times = row.get("floors", {}), row["times"]
     compared = {"memory": "cuda_kernels", "transfer": "cuda_pinned"}
     return {k: times[name]["median"] / floors[k] for k, name in compared.items() if k in floors and name in times}
+
+
+def _document(about: str, rows: list[Row], names: list[str]) -> Sheet:
+    """Return the table of 2010 and now: the sequential CPU, the GPU with its transfers, and their ratio."""
+    cpu, label = ("gsl", "GSL") if "gsl" in names else ("pywavelets", "PyWavelets")
+    columns = FIRST | {"CPU|2010": "{document[cpu]}", "GPU|2010": "{document[gpu]}"}
+    columns["ratio|2010"] = "{document[ratio]:.2f}"
+    here = {name: head for name, head in ((cpu, label), ("cuda", "CUDA")) if name in names}
+    columns |= {f"{head}|now": f"?{{times[{name}][median]:n}}" for name, head in here.items()}
+    columns |= {"ratio|now": f"?{{ratios[{cpu}][cuda]:n}}"} if len(here) == 2 else {}
+    title = f"{about}: the thesis of 2010 (GSL on a Core 2 Duo E2200, GeForce 9800 GT, with transfers), ms"
+    return Table(title, columns)({"rows": rows})

@@ -121,7 +121,7 @@ SCALING = [
 def scaling(
     results: Results, wavelets: tuple[str, ...], most: int, repeats: int, quick: bool, device: str | None
 ) -> Measured:
-    """Compare PyWavelets, ptwt and this library on CPU and GPU, at 64 Ki to 64 Mi samples, with SKE estimates.
+    """Compare GSL, PyWavelets, ptwt and this library on CPU and GPU, at 64 Ki to 64 Mi samples, with SKE estimates.
 
     Outputs are compared before they are timed. Implementations that cannot run here are listed with the reason.
     """

@@ -28,6 +28,8 @@ def result(study: str, **facts: object) -> Row:
 
 def environment() -> Row:
     """Return date, processor, cores and threads, load, GPU with its driver, versions of packages, and commit."""
+    from wavefilt.benchmarks import gsl
+
     try:
         gpu = backends.get("cuda").describe()
     except BackendUnavailable:
@@ -40,7 +42,7 @@ def environment() -> Row:
         "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
         "gpu": gpu,
         "python": platform.python_version(),
-        "versions": {name: version(name) for name in PACKAGES},
+        "versions": {name: version(name) for name in PACKAGES} | {"GSL": gsl.version()},
         "commit": commit(),
     }
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from tests.support.checkout import run
 from tests.support.simulation import inside, outside
-from wavefilt.benchmarks import blocks, calls
+from wavefilt.benchmarks import blocks, calls, gsl
 from wavefilt.benchmarks import scaling as study
 from wavefilt.benchmarks.common.columns import Mismatch, unavailable
 from wavefilt.benchmarks.common.measuring import difference
@@ -69,7 +70,7 @@ def test_scaling_has_times_or_says_why(tmp_path, capsys):
 
 @outside
 def test_estimates_and_lower_bounds_are_beside_their_columns():
-    medians = {"pywavelets": 2.0, "cuda": 0.5, "cuda_pinned": 0.4, "cuda_kernels": 0.2}
+    medians = {"gsl": 4.0, "pywavelets": 2.0, "cuda": 0.5, "cuda_pinned": 0.4, "cuda_kernels": 0.2}
     times = {name: {"median": m, "low": m, "high": m, "repeats": 1, "error": 0.0} for name, m in medians.items()}
     row = {"wavelet": "db4", "taps": 8, "samples": 131072, "times": times, "skipped": {}}
     row |= {"estimates": {"calibrated": 0.25, "classic": 1.0}, "floors": {"transfer": 0.1, "memory": 0.05}}
@@ -77,7 +78,7 @@ def test_estimates_and_lower_bounds_are_beside_their_columns():
     sheets = [*study.sheets({"columns": columns, "rows": [row | study.derived(row)]})]
     limits, document = (next(s for s in sheets if words in s.title) for words in ("lower bounds", "2010"))
     assert limits.rows == [["128 Ki", "0.250", "+25%", "1.00", "+400%", "0.0500", "4.00", "0.100", "4.00"]]
-    assert document.rows == [["128 Ki", "26", "67", "0.39", "2.00", "0.500", "4.00"]]
+    assert document.rows == [["128 Ki", "26", "67", "0.39", "4.00", "0.500", "8.00"]]
 
 
 @outside
@@ -97,6 +98,15 @@ def test_wrong_results_are_errors_and_lack_of_memory_is_noted(monkeypatch):
     assert result["rows"][0]["times"] == {}
     assert "memory" in result["rows"][0]["skipped"]["numba"]
     assert "Skipped: numba all cores" in study.report(result).markdown()
+
+
+@pytest.mark.skipif(gsl.version() is None, reason="libgsl is not installed")
+def test_gsl_wants_its_own_wavelets_and_powers_of_two():
+    for wavelet, samples in (("db4", 100), ("sym8", 64)):
+        with pytest.raises(ValueError, match="GSL"):
+            gsl.Daubechies(wavelet, samples)
+    x = np.random.default_rng(1).standard_normal(64)
+    assert np.allclose(gsl.Daubechies("db4", 64).denoise(x, 0), x, atol=1e-12)
 
 
 @outside
