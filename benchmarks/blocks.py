@@ -109,7 +109,7 @@ def run(
 
     Raises Mismatch if an output differs from that of the CPU backend, ValueError or OSError for an unknown calibration.
     """
-    running, chosen, facts = columns.opened(KERNELS, device, lambda kernel: "backend numba")
+    running, chosen, facts = columns.opened(KERNELS, device, "backend numba")
     of: dict[int, Row] = {block: {"block": block, "times": {}, "skipped": {}, "estimates": {}} for block in blocks}
     for kernel, block in progress([*product(running, blocks)]):
         try:
@@ -162,7 +162,8 @@ def report(found: Row) -> Report:
             heads[f"SKE|{model}#{name}"] = scaled(f"estimates[{name}][{model}]", 1e3)
     times = Table(f"{size(found['samples'])} samples by threads of a block, microseconds", heads)(found)
     chosen = CHOICES({"rows": [{"label": label[name], **entry} for name, entry in found["choices"].items()]})
-    return Report([times, chosen], notes(found))
+    notes = columns.notes(found, at=lambda row: f"{row['block']} threads")
+    return Report([times, chosen], notes)
 
 
 CHOICES = Table(
@@ -176,13 +177,3 @@ CHOICES = Table(
         "|regret#classic": "?{classic[regret]:.3f}",
     },
 )
-
-
-def notes(found: Row) -> list[str]:
-    """Return notes: where and how it was measured, and what was left out and why."""
-    label, worst = labels(found), max((t["error"] for row in found["rows"] for t in row["times"].values()), default=0)
-    lines = [columns.place(found), f"{found['method']}.", *columns.not_run(found), columns.estimated(found)]
-    lines += [f"Compared with backend numba first; largest difference {worst:.0e} of the norm."] if worst else []
-    for row in found["rows"]:
-        lines += [f"Skipped: {label[name]}, {row['block']} threads: {why}." for name, why in row["skipped"].items()]
-    return lines

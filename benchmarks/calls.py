@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -15,7 +15,7 @@ from wavefilt import backends
 from wavefilt.arrays import Array
 from wavefilt.benchmarks.common.columns import agreement, release, unavailable
 from wavefilt.benchmarks.common.environment import result
-from wavefilt.benchmarks.common.measuring import different, first_calls, loop, signal, turns, walls
+from wavefilt.benchmarks.common.measuring import different, loop, signal, turns, walls
 from wavefilt.benchmarks.common.tables import Report, Row, Table, number
 from wavefilt.errors import BackendUnavailable
 from wavefilt.thresholding.rules import MAD_TO_SIGMA
@@ -23,8 +23,6 @@ from wavefilt.thresholding.rules import MAD_TO_SIGMA
 KI, MI = 1 << 10, 1 << 20
 CPU, DEVICE, NUMPY = "CPU", "device", "NumPy"
 """Where a case is measured: on the CPU, and on the GPU with an array that is there, or with one of NumPy."""
-HELD = {CPU: (1 << 29, 3), DEVICE: (1 << 30, 4), NUMPY: (1 << 30, 4)}
-"""Bytes of the arrays of a loop, and the fewest arrays."""
 REPEATS, MOST_ON_CPU = 25, 50
 QUICK_REPEATS = {"numba": 2, "cuda": 5}
 TOLERANCE = {("numba", "float32"): 1e-5, ("numba", "float64"): 1e-12, ("cuda", "float32"): 2e-5}
@@ -87,19 +85,6 @@ CASES = (
     Case("js, dtcwt, two axes, 8192 x 8192", (8192, 8192), DTCWT, (DEVICE,)),
 )
 QUICK_SHARE = 32
-FIRST: Mapping[str, Mapping[str, tuple[str, Row]]] = {
-    "numba": {
-        "float32": ("float32", {"wavelet": "db4"}),
-        "another wavelet": ("float32", {"wavelet": "db8"}),
-        "float64": ("float64", {"wavelet": "db8"}),
-    },
-    "cuda": {
-        "the defaults": ("float32", {}),
-        "another rule: universal": ("float32", UNIVERSAL | {"level": 5}),
-        "another rule: js": ("float32", JS | {"level": 5}),
-    },
-}
-"""Calls of a new process, one after the other, by backend."""
 METHOD = "whole calls for different arrays, each once and with its result kept, and for the same array again"
 
 
@@ -176,7 +161,7 @@ def by_ptwt(x: Any, wavelet: str, level: int) -> Any:
 
 
 def run(backend: str, quick: bool = False, repeats: int = REPEATS) -> Row:
-    """Measure every case of a backend; ``quick`` takes smaller arrays, few repeats and no first calls.
+    """Measure every case of a backend; ``quick`` takes smaller arrays and few repeats.
 
     Raises BackendUnavailable without a GPU, and Mismatch if a result differs from that of the reference: PyWavelets on
     the CPU, the CPU for the GPU.
@@ -194,19 +179,12 @@ def run(backend: str, quick: bool = False, repeats: int = REPEATS) -> Row:
                 peer = gpu and not quick and case.shape == (1, 64 * MI) and case.options["rule"] == "universal"
                 rows.append(row | ({"others": _others(case, where, repeats)} if peer else {}))
                 release()
-    first = [] if quick else first_calls(backend, FIRST[backend])
-    facts = {"library": "numba-cuda", "method": METHOD} if gpu else {}
-    return result("cuda" if gpu else "cpu", **facts, quick=quick, repeats=repeats, rows=rows, first=first)
-
-
-def to_host(x: Any) -> Array:
-    """Return a NumPy array of an array of numba or NumPy."""
-    return np.asarray(x.copy_to_host() if hasattr(x, "copy_to_host") else x)
+    return result("cuda" if gpu else "cpu", method=METHOD, quick=quick, repeats=repeats, rows=rows)
 
 
 def _measured(case: Case, backend: str, where: str, repeats: int) -> Row:
     """Compare a case with its reference, then time it with different arrays, and with one array again and again."""
-    host, peer, (held, fewest) = case.x, pywavelets(case.options), HELD[where]
+    host, peer = case.x, pywavelets(case.options)
     make: Callable[[Array], Any] = np.asarray
     if where == DEVICE:
         from wavefilt.backends.cuda.runtime.target import cuda
@@ -219,15 +197,17 @@ def _measured(case: Case, backend: str, where: str, repeats: int) -> Row:
     else:
         expected = np.asarray(wavefilt.denoise(host, backend="pywavelets" if where == CPU else "numba", **case.options))
     row: Row = {"name": case.name, "shape": case.shape, "dtype": case.dtype, "where": where, "options": case.options}
-    row["error"] = agreement(to_host(call(x)), expected, TOLERANCE[backend, case.dtype], case.name)
-    del expected
+    y = call(x)
+    y = y.copy_to_host() if where == DEVICE else y
+    row["error"] = agreement(y, expected, TOLERANCE[backend, case.dtype], case.name)
+    del expected, y
     if where == CPU:
         calls = {"numba": call} | ({"pywavelets": peer} if peer else {})
         repeats = max(repeats, min(MOST_ON_CPU, 32 * MI // x.size)) if repeats > QUICK_REPEATS[backend] else repeats
-        arrays = different(x, held, repeats, fewest)
+        arrays = different(x, 1 << 29, repeats, 3)
         row["different"] = {name: loop(one, arrays) for name, one in calls.items()}
         return row | {"same": turns({name: partial(one, x) for name, one in calls.items()}, repeats)}
-    row["different"] = loop(call, [make(one) for one in different(host, held, max(repeats, 40), fewest)])
+    row["different"] = loop(call, [make(one) for one in different(host, 1 << 30, max(repeats, 40), 4)])
     row["same"] = walls(partial(call, x), repeats)
     return row
 
@@ -274,17 +254,11 @@ GPU_TIMES = Table(
         "ptwt|same GPU": "?{others[ptwt]:n}",
     },
 )
-FIRST_CALLS = Table(
-    "First calls of a new process, seconds",
-    {"calls in this order": "{name}", "kernels not compiled": "{empty:.2f}", "compiled and cached": "{cached:.3f}"},
-    "first",
-)
 
 
 def report(found: Row) -> Report:
-    """Return the tables of `run`."""
-    first = [FIRST_CALLS(found)] if found["first"] else []
+    """Return the table of `run`."""
     if found["study"] == "cpu":
-        return Report([CPU_TIMES(found), *first])
-    notes = [f"Arrays on the GPU are those of {found['library']}; results are compared with those of the CPU first."]
-    return Report([GPU_TIMES(found), *first], notes)
+        return Report([CPU_TIMES(found)])
+    notes = ["Arrays on the GPU are those of numba-cuda; results are compared with those of the CPU first."]
+    return Report([GPU_TIMES(found)], notes)

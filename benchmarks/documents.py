@@ -1,4 +1,4 @@
-"""Tables in the documentation, made from the files in `benchmarks/results`.
+"""Tables in the documentation, made from the files in `benchmarks/results`, in a checkout.
 
 A page has a table between ``<!-- table NAME -->`` and ``<!-- end -->``, where NAME is the stem of a result's file, or
 ``STEM: PART`` for results with several tables. ``python -m wavefilt.benchmarks.documents`` writes the tables; with
@@ -14,11 +14,12 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
-from wavefilt.benchmarks import blocks, calls, layouts
+from wavefilt.benchmarks import blocks, calls, layouts, scaling
 from wavefilt.benchmarks.common.environment import CHANGED, RESULTS, ROOT
 from wavefilt.benchmarks.common.tables import Report, Row
 from wavefilt.benchmarks.laplace import images, rows
-from wavefilt.benchmarks.scaling import study as scaling
+from wavefilt.benchmarks.quality.tables import TABLES as QUALITY
+from wavefilt.benchmarks.ske.tables import TABLES as SKE
 
 MARKED = re.compile(r"(<!-- table ([^<>]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
 Tables = Callable[[Row], Mapping[str, str]]
@@ -36,7 +37,7 @@ def _scaling_of_cpu(result: Row) -> Report:
     return scaling.report(result | {"rows": rows, "estimates": none})
 
 
-REPORTS = {
+REPORTS: dict[str, Callable[[Row], Report]] = {
     "scaling_cpu": _scaling_of_cpu,
     "scaling_h200": scaling.report,
     "laplace1d_h200": rows.report,
@@ -46,30 +47,21 @@ REPORTS = {
     "cuda_h200": calls.report,
     "cuda_layouts_h200": layouts.report,
 }
-TABLES: dict[str, Tables] = {name: partial(_markdown, report) for name, report in REPORTS.items()}
-"""Tables of this package's own studies; `registry` adds those of quality and SKE."""
+TABLES: Mapping[str, Tables] = {name: partial(_markdown, report) for name, report in REPORTS.items()} | QUALITY | SKE
+"""Functions that make tables, by the stem of a result's file."""
 
 
 class Unusable(ValueError):
     """A result that a page must not show, or a page that names an unknown table."""
 
 
-def registry() -> dict[str, Tables]:
-    """Return the functions that make tables, by the stem of a result's file."""
-    from wavefilt.benchmarks.quality.tables import TABLES as QUALITY
-    from wavefilt.benchmarks.ske.tables import TABLES as SKE
-
-    found: dict[str, Tables] = TABLES | QUALITY | SKE
-    return found
-
-
 def tables(makers: Mapping[str, Tables], folder: Path | None = None) -> dict[str, str]:
-    """Return the text of every table by its name. Raises Unusable for a scratch result."""
+    """Return the text of every table by its name. Raises Unusable for results of uncommitted changes."""
     found = {}
     for stem, make in makers.items():
         path = (folder or RESULTS) / f"{stem}.json"
         result = json.loads(path.read_text())
-        if result.get("scratch"):
+        if (result["environment"]["commit"] or "").endswith(CHANGED):
             raise Unusable(f"{path}: measured with uncommitted changes (--allow-dirty); measure it again")
         for part, text in make(result).items():
             found[f"{stem}: {part}" if part else stem] = f"{text.rstrip()}\n\n{provenance(result)}"
@@ -78,13 +70,11 @@ def tables(makers: Mapping[str, Tables], folder: Path | None = None) -> dict[str
 
 def provenance(result: Row) -> str:
     """Return a line with date, commit and machine of a result, and its remark if parts have other dates."""
-    where = result.get("environment", {})
-    commit, _, changed = (where.get("commit") or "unknown").partition(CHANGED[:6])
-    state = " with uncommitted changes" if changed else ""
-    gpu = (where.get("gpu") or "").partition(",")[0]
-    machine = ", ".join(filter(None, (gpu, where.get("processor"), f"{where.get('cores')} cores")))
+    where = result["environment"]
+    gpu = (where["gpu"] or "").partition(",")[0]
+    machine = ", ".join(filter(None, (gpu, where["processor"], f"{where['cores']} cores")))
     remark = f" {result['remark']}." if "remark" in result else ""
-    return f"*Measured {result.get('date') or where.get('date')} at commit {commit[:7]}{state}: {machine}.{remark}*"
+    return f"*Measured {where['date']} at commit {(where['commit'] or 'unknown')[:7]}: {machine}.{remark}*"
 
 
 def updated(text: str, known: Mapping[str, str]) -> str:
@@ -99,9 +89,6 @@ def updated(text: str, known: Mapping[str, str]) -> str:
 
 
 def pages() -> list[Path]:
-    """Return the pages of a checkout. Raises Unusable in an installed package."""
-    if not (ROOT / "README.md").exists():
-        raise Unusable(f"{ROOT} has no documentation: run this in a checkout of wavefilt")
     return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -116,7 +103,7 @@ def checked(paths: list[Path], known: Mapping[str, str]) -> tuple[dict[Path, str
 def main(arguments: list[str]) -> int:
     """Write the stale pages, or with ``--check`` name them, and tables without a page."""
     try:
-        stale, homeless = checked(pages(), tables(registry()))
+        stale, homeless = checked(pages(), tables(TABLES))
     except Unusable as error:
         print(error, file=sys.stderr)
         return 1

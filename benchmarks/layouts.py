@@ -6,19 +6,18 @@ import csv
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pywt
 
-from wavefilt import backends
-from wavefilt.arrays import Array
+from wavefilt import backends, engine
 from wavefilt.benchmarks.common.columns import release
 from wavefilt.benchmarks.common.environment import result
-from wavefilt.benchmarks.common.measuring import gpu_time, signal
+from wavefilt.benchmarks.common.measuring import difference, gpu_time, signal
 from wavefilt.benchmarks.common.tables import Report, Row, Table, scaled
 from wavefilt.benchmarks.ske.counts import PAIRS, Problem, analysis_cost, forward, inverse, synthesis_cost
 from wavefilt.ske import devices
@@ -32,13 +31,6 @@ WAYS = [(padding, fastmath) for padding in (True, False) for fastmath in (False,
 LEVEL, BANKS, LAUNCHES, REPEATS = 5, 32, 8, 15
 METRIC = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"
 """Counter of Nsight Compute."""
-
-
-class Access(NamedTuple):
-    """Accesses of four elements: where those of the threads of a warp begin, and how many there are in a launch."""
-
-    places: list[int]
-    times: float
 
 
 def extra_wavefronts(places: list[int]) -> int:
@@ -60,19 +52,16 @@ def conflicts(problem: Problem, padding: bool) -> dict[str, float]:
 
     The layout is `wavefilt.backends.cuda.dwt.kernels.Layout`: even and odd quads apart, or one after the other.
     """
-    warp, places = range(32), quads(padding)
-    window = [places[2 * v] for v in warp]
+    places = quads(padding)
+    row, evens, odds = (extra_wavefronts(own) for own in (places[:32], places[::2], places[1::2]))
     _, loads = analysis_cost(problem.filter)
     _, both = synthesis_cost(problem.filter, PAIRS)
     found = {"forward": 0.0, "inverse": 0.0}
     for level, n in enumerate(problem.lengths[:-1]):
         down, up = (problem.rows * n / elements / 32 for elements in (8, 2 * PAIRS))
-        accesses = {"forward": [Access(window, down * loads)], "inverse": [Access(places[:32], up * both)]}
-        accesses["forward"].append(Access(places[:32], down))
-        if level:  # the finest samples go to device memory
-            accesses["inverse"] += [Access([places[2 * v + i] for v in warp], up) for i in range(2)]
-        for name, own in accesses.items():
-            found[name] += sum(access.times * extra_wavefronts(access.places) for access in own)
+        found["forward"] += down * loads * evens + down * row
+        # the finest samples go to device memory
+        found["inverse"] += up * both * row + (up * evens + up * odds if level else 0)
     return found
 
 
@@ -96,22 +85,14 @@ def run(quick: bool = False, repeats: int = REPEATS) -> Row:
     """Measure every case in every way. Raises BackendUnavailable without a GPU."""
     backends.get("cuda")
     rows = []
-    for transform, wavelet, shape in _cases(quick):
+    for transform, wavelet, (count, samples) in CASES[:: 4 if quick else 1]:
+        shape = count, min(samples, 64 * KI) if quick else samples
         for padding, fastmath in WAYS:
             rows.append(_measured(transform, wavelet, shape, padding, fastmath, 3 if quick else repeats))
             release()
-    counted = _profiled(quick)
-    for row in rows:
-        case = f"{row['wavelet']} {tuple(row['shape'])} {row['padding']}"
-        if row["transform"] == "dwt" and case in counted:
-            row["profiled"] = counted[case]
-    return result("cuda_layouts", quick=quick, repeats=repeats, profiler=bool(counted), rows=rows)
-
-
-def _cases(quick: bool) -> Iterator[tuple[str, str, tuple[int, int]]]:
-    """Yield transform, wavelet and shape of each case."""
-    for transform, wavelet, (count, samples) in CASES[:: 4 if quick else 1]:
-        yield transform, wavelet, (count, min(samples, 64 * KI)) if quick else (count, samples)
+            if transform == "dwt" and not fastmath:
+                rows[-1]["profiled"] = _profiled(wavelet, shape, padding)
+    return result("cuda_layouts", quick=quick, repeats=repeats, profiler=bool(shutil.which("ncu")), rows=rows)
 
 
 def _plan(transform: str, wavelet: str, shape: tuple[int, int], padding: bool, fastmath: bool) -> tuple[Any, Any]:
@@ -126,48 +107,30 @@ def _plan(transform: str, wavelet: str, shape: tuple[int, int], padding: bool, f
     return options, FAMILIES[transform](own, KernelOptions(padding, fastmath))
 
 
-def _profiled(quick: bool) -> dict[str, dict[str, float]]:
-    """Return the bank conflicts that Nsight Compute counts in each DWT, by case; empty without ``ncu``."""
+def _profiled(wavelet: str, shape: tuple[int, int], padding: bool) -> dict[str, float] | None:
+    """Return the bank conflicts that Nsight Compute counts in both transforms of the DWT; None without ``ncu``."""
     ncu = shutil.which("ncu")
     if ncu is None:
-        return {}
-    program = [sys.executable, "-m", "wavefilt.benchmarks.layouts", *(["--quick"] if quick else [])]
-    command = [ncu, "--clock-control", "none", "--csv", "--metrics", METRIC, *program]
+        return None
+    code = f"from wavefilt.benchmarks import layouts; layouts.launch({wavelet!r}, {shape}, {padding})"
+    command = [ncu, "--clock-control", "none", "--csv", "--metrics", METRIC, sys.executable, "-c", code]
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
-    found: dict[str, dict[str, float]] = {}
-    case = ""
-    for line in lines:
-        if line.startswith("case "):
-            case = line.removeprefix("case ")
-            found[case] = {"forward": 0.0, "inverse": 0.0}
-    names, kernels = list(found), csv.DictReader(line for line in lines if line.startswith('"'))
-    order = [(name, which) for name in names for which in ("forward", "inverse")]
-    previous, place = "", -1
-    for kernel in kernels:
+    found = {"forward": 0.0, "inverse": 0.0}
+    for kernel in csv.DictReader(line for line in lines if line.startswith('"')):
         which = "forward" if "forward" in kernel["Kernel Name"] else "inverse"
-        place += which != previous
-        previous = which
-        name, expected = order[place]
-        if which != expected:
-            raise RuntimeError(f"the profiler listed {which} kernels where {expected} ones were launched")
-        found[name][which] += float(kernel["Metric Value"].replace(",", ""))
+        found[which] += float(kernel["Metric Value"].replace(",", ""))
     return found
 
 
-def profile(quick: bool) -> None:
-    """Launch forward and inverse transform of every DWT case once, for a profiler."""
+def launch(wavelet: str, shape: tuple[int, int], padding: bool) -> None:
+    """Launch the forward and the inverse DWT once, for a profiler."""
     from wavefilt.backends.cuda.runtime.target import cuda
 
-    for transform, wavelet, shape in _cases(quick):
-        for padding in (True, False) if transform == "dwt" else ():
-            _, plan = _plan(transform, wavelet, shape, padding, False)
-            x = cuda.to_device(signal(*shape).astype(np.float32).reshape(-1))
-            print(f"case {wavelet} {shape} {padding}", flush=True)
-            stream = plan.own_stream
-            plan.forward(x, stream)
-            plan.inverse(x, stream)
-            stream.synchronize()
-            plan.release()
+    _, plan = _plan("dwt", wavelet, shape, padding, False)
+    x, stream = cuda.to_device(signal(*shape).astype(np.float32).reshape(-1)), plan.own_stream
+    plan.forward(x, stream)
+    plan.inverse(x, stream)
+    stream.synchronize()
 
 
 def _measured(transform: str, wavelet: str, shape: tuple[int, int], padding: bool, fastmath: bool, repeats: int) -> Row:
@@ -189,7 +152,8 @@ def _measured(transform: str, wavelet: str, shape: tuple[int, int], padding: boo
     denoiser.run(x, y, plan.own_stream)
     plan.own_stream.synchronize()
     row: Row = {"transform": transform, "wavelet": wavelet, "shape": shape, "padding": padding, "fastmath": fastmath}
-    row |= {"times": times, "error": _error(y.copy_to_host().reshape(shape), _expected(options, host))}
+    expected, _ = engine.denoise(host.astype(np.float64), options, backends.get("numba"), LEVEL)
+    row |= {"times": times, "error": difference(y.copy_to_host().reshape(shape), np.asarray(expected))}
     own = plan.options
     plan.release()
     if transform == "dwt":
@@ -199,17 +163,6 @@ def _measured(transform: str, wavelet: str, shape: tuple[int, int], padding: boo
         extra["inverse"] = 0.0  # the calibration is of the inverse as it is
         row["estimates"] = estimated(problem, extra, devices.default())
     return row
-
-
-def _expected(options: Any, x: Array) -> Array:
-    """Return the result in float64."""
-    from wavefilt import engine
-
-    return np.asarray(engine.denoise(x.astype(np.float64), options, backends.get("numba"), LEVEL)[0])
-
-
-def _error(y: Array, expected: Array) -> float:
-    return float(np.linalg.norm(y - expected) / np.linalg.norm(expected))
 
 
 def _pair(path: str, factor: float, *layouts: str) -> Callable[[Row], str]:
@@ -258,7 +211,3 @@ def report(found: Row) -> Report:
     notes = ["Errors compare float32 with float64, relative to the norm of the result; all four are equal."]
     counter = METRIC if found.get("profiler") else "ncu was not found"
     return Report([TIMES(found)], [*notes, f"Bank conflicts: {counter}; the model counts interior tiles."])
-
-
-if __name__ == "__main__":
-    profile("--quick" in sys.argv)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import click
@@ -16,7 +15,6 @@ from .options import COUNT, DEVICE, SIZE
 
 Measured = tuple[dict[str, Any], Callable[[dict[str, Any]], Any]]
 """The result of a study, and the function that makes tables of it."""
-FOLDER = click.Path(file_okay=False, path_type=Path)
 WAVELETS = click.Choice([f"db{n}" for n in range(2, 11)])
 
 
@@ -116,32 +114,21 @@ def laplace_2d(
 SCALING = [
     click.option("-w", "--wavelet", "wavelets", multiple=True, type=WAVELETS, help="Repeatable. [default: db4, db8]"),
     click.option("--most", type=SIZE, default="64Mi", help="Largest number of samples."),
-    click.option("--plot", type=FOLDER, metavar="FOLDER", help="Draw two figures in this folder."),
 ]
 
 
 @study(bench, "scaling", *SCALING, DEVICE, repeats=25, quick="Three small sizes, few repeats: 20 seconds.")
 def scaling(
-    results: Results, wavelets: tuple[str, ...], most: int, plot: Path | None, repeats: int, quick: bool,
-    device: str | None,
-) -> Measured:  # fmt: skip
+    results: Results, wavelets: tuple[str, ...], most: int, repeats: int, quick: bool, device: str | None
+) -> Measured:
     """Compare GSL, PyWavelets, ptwt and this library on CPU and GPU, at 64 Ki to 64 Mi samples, with SKE estimates.
 
     Outputs are compared before they are timed. Implementations that cannot run here are listed with the reason.
     """
-    from wavefilt.benchmarks.scaling import plot as plots
-    from wavefilt.benchmarks.scaling import study
-    from wavefilt.io import write_atomically
+    from wavefilt.benchmarks import scaling as study
 
     sizes = [n for n in (study.QUICK if quick else study.DOCUMENT) if n <= most]
     if not sizes:
         raise ValueError("`most` leaves no size: the smallest is 64Ki")
-    if plot is not None:
-        plots.check()
-        plot.mkdir(parents=True, exist_ok=True)
-        results.claim(*(plot / name for name in plots.FILES))
     budget = study.QUICK_BUDGET if quick else study.BUDGET
-    result = study.run(sizes, wavelets or study.WAVELETS, repeats, budget, device, progress, results.keep)
-    for path, data in plots.to_files(result, plot).items() if plot else ():
-        write_atomically(path, data, overwrite=results.overwrite)
-    return result, study.report
+    return study.run(sizes, wavelets or study.WAVELETS, repeats, budget, device, progress, results.keep), study.report

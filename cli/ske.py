@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -13,9 +14,6 @@ from wavefilt.benchmarks.common.command import FILE, Results, with_output, with_
 from wavefilt.cli import usage_errors
 from wavefilt.cli.options import COUNT, DEVICE, SIZE, WAVELET, Text
 from wavefilt.ske.occupancy import CAPABILITIES
-
-if TYPE_CHECKING:
-    from wavefilt.ske import Calibration
 
 
 @click.group("ske")
@@ -53,19 +51,21 @@ def occupancy(device: str, threads: int, registers: int, shared: int, results: R
 @click.option("--rows", type=FILE, help="Save the measured launches of the fit as JSON.")
 @with_results
 def calibrate(rows: Path | None, results: Results) -> None:
-    """Measure this GPU for the calibrated model, in some minutes; pass the file to --device."""
+    """Measure this GPU for the calibrated model, in about three minutes; pass the file to --device."""
     if results.path is None and not results.as_json:
         raise click.UsageError("name a file for the calibration with -o, or print it with --json")
     with usage_errors():
+        from wavefilt.benchmarks.common.environment import result
         from wavefilt.benchmarks.ske import calibration, fit, measure
 
         device = calibration.constants()
         results.keep(json.loads(device.to_json()))  # in case the fit fails
         found = list(measure.rows(fit.fit_cases(), repeats=15))
         device = fit.fitted(found, device)
-        replace(results, path=rows).keep(fit.result_of(found, device))
-    seconds = device.measured["seconds"]
-    results.finish(json.loads(device.to_json()), lambda: f"{device.name}: {seconds} s, {results.path}")
+        facts = {"name": device.name, "multiprocessors": device.multiprocessors}
+        replace(results, path=rows).keep(result("ske_fit", device=facts, rows=found))
+    fitted = f"fitted to {device.fit['rows']} of {len(found)} launches"
+    results.finish(json.loads(device.to_json()), lambda: f"{device.name}: {fitted}, {results.path}")
 
 
 @ske.command("estimate", epilog="Example: wavefilt ske estimate --samples 64Mi")
@@ -79,27 +79,13 @@ def calibrate(rows: Path | None, results: Results) -> None:
 @with_output
 def estimate(device: str | None, results: Results, **problem: Any) -> None:
     """Estimate the time of every kernel launch of a denoising run, its parts, and the occupancy."""
+    from wavefilt import backends
+    from wavefilt.benchmarks.common import columns
+    from wavefilt.benchmarks.ske import estimate as study
+
     with usage_errors():
-        from wavefilt.benchmarks.ske import estimate as study
-
-        calibration = _calibration(device)
+        calibration = columns.calibration(device, here=False)
         launches = study.estimates(study.problem(**problem), calibration)
+    if device is None and columns.unavailable(partial(backends.get, "cuda")):
+        click.echo(f"No GPU here: for {calibration.name}; --device takes others.", err=True)
     results.finish(study.facts(launches, calibration), lambda: study.table(launches, calibration))
-
-
-def _calibration(device: str | None) -> Calibration:
-    """Return the calibration asked for, that of this GPU, or without a GPU the bundled one, with a note."""
-    from wavefilt.errors import BackendUnavailable
-    from wavefilt.ske import devices
-
-    if device is not None:
-        return devices.load(device)
-    try:
-        from wavefilt.benchmarks.ske.calibration import Device
-
-        here = Device.current().name
-    except BackendUnavailable:
-        found = devices.default()
-        click.echo(f"No GPU here: for {found.name}; --device takes others.", err=True)
-        return found
-    return devices.of(here)

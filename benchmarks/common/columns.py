@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from operator import methodcaller
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,12 +23,13 @@ from wavefilt.benchmarks.common.measuring import LAUNCHES, difference, gpu_time,
 from wavefilt.benchmarks.common.tables import Column, Report, Row, Table
 from wavefilt.benchmarks.ske.baselines import classic
 from wavefilt.errors import BackendUnavailable
+from wavefilt.ske import devices
 from wavefilt.ske.calibrated import Launch, estimate
-from wavefilt.ske.devices import Calibration
+from wavefilt.ske.devices import Calibration, WrongDevice
 
 FEWEST = 3
 """Runs of an implementation, however long they take."""
-COPY = "copy"
+COPY = "its input"
 """The oracle of copies."""
 GPU_TIME = f"on the GPU, resident data and the average of {LAUNCHES} launches in a graph between two events"
 MODELS: dict[str, Callable[[Launch, Calibration], float]] = {
@@ -159,50 +161,59 @@ def release() -> None:
         sys.modules["cupy"].get_default_memory_pool().free_all_blocks()
 
 
-def calibration(device: str | None, no_gpu: str | None) -> tuple[Calibration | None, str | None]:
-    """Return the calibration for the estimates, or None and why there is none.
+def calibration(device: str | None, here: bool) -> Calibration:
+    """Return the calibration of this name; by default that of this GPU, and without a GPU the bundled one.
 
-    The default is that of this GPU, and without a GPU the shipped default. Raises ValueError or OSError for a
-    calibration that is unknown or of another device than this GPU.
+    Raises ValueError or OSError for an unknown name, and WrongDevice if there is none of this GPU, or if one of
+    another device is to be used ``here``.
     """
-    from wavefilt.ske import devices as shipped
+    name = None
+    if here or device is None:
+        with suppress(BackendUnavailable):
+            from wavefilt.benchmarks.ske.calibration import Device
 
-    if no_gpu:  # the counts need neither a GPU nor a compiler
-        return shipped.default() if device is None else shipped.load(device), None
-    from wavefilt.benchmarks.ske.calibration import Device
-
-    here = Device.current().name
-    if device is not None:
-        chosen = shipped.load(device)
-        chosen.require(here)
-        return chosen, None
-    try:
-        return shipped.of(here), None
-    except shipped.WrongDevice as error:
-        return None, str(error)
+            name = Device.current().name
+    if device is None:
+        return devices.of(name) if name else devices.default()
+    chosen = devices.load(device)
+    if name:
+        chosen.require(name)
+    return chosen
 
 
-def on_device(work: Callable[[Any], None], y: Any, host: Callable[[Any], Any]) -> Prepared:
-    """Prepare ``work(stream)``, which writes ``y`` in device memory; it is timed in graphs of several launches."""
+def on_device(
+    x: Array, work: Callable[[Any, Any, Any], None] | None, host: Callable[[Any], Any] = methodcaller("copy_to_host")
+) -> Prepared:
+    """Prepare ``work(x, y, stream)``, or a copy if it is None, in device memory; it is timed in graphs of launches."""
     from wavefilt.backends.cuda.runtime.target import cuda
 
+    there = cuda.to_device(x)
+    y = cuda.device_array_like(there)
+
+    def run(stream: Any) -> None:
+        if work is None:
+            y.copy_to_device(there, stream=stream)
+        else:
+            work(there, y, stream)
+
     def call() -> Any:
-        work(0)  # the default stream
-        cuda.synchronize()
+        stream = cuda.stream()
+        run(stream)
+        stream.synchronize()
         return y
 
-    return Prepared(call, host, lambda repeats, warm: gpu_time(work, repeats=repeats))
+    return Prepared(call, host, lambda repeats, warm: gpu_time(run, repeats=repeats))
 
 
 def opened(
-    implementations: Iterable[Implementation], device: str | None, compared: Callable[[Implementation], str]
+    implementations: Iterable[Implementation], device: str | None, reference: str = ""
 ) -> tuple[list[Implementation], Calibration | None, Row]:
     """Return the implementations that run here, the calibration for the estimates, and the facts about both for JSON.
 
-    ``device`` is a calibration as `wavefilt ske estimate` takes it; ``compared`` names the reference of a column. The
+    ``device`` is a calibration as `wavefilt ske estimate` takes it; ``reference`` stands for the oracles in notes. The
     last implementation needs the GPU.
     """
-    running, columns, why = list[Implementation](), Row(), None
+    running, columns, why, reason = list[Implementation](), Row(), None, None
     for one in implementations:
         why = unavailable(one.require)
         running += [] if why else [one]
@@ -211,9 +222,15 @@ def opened(
             "what": one.what,
             "missing": why,
             "tolerance": one.tolerance,
-            "compared with": compared(one),
+            "compared with": reference or one.oracle,
         }
-    chosen, reason = calibration(device, why)
+    chosen = None
+    try:
+        chosen = calibration(device, here=not why)
+    except WrongDevice as error:
+        if device is not None:
+            raise
+        reason = str(error)
     estimates = {"calibration": chosen and chosen.name, "missing": reason}
     return running, chosen, {"columns": columns, "estimates": estimates}
 
@@ -249,8 +266,7 @@ def compare(
 
     Raises Mismatch if an output differs from the reference, ValueError or OSError for an unknown calibration.
     """
-    references = {COPY: "its input"}
-    running, chosen, facts = opened(implementations, device, lambda one: references.get(one.oracle, one.oracle))
+    running, chosen, facts = opened(implementations, device)
     times, skipped = measured(problem, progress(running), repeats, budget)
     row: Row = {"samples": problem.samples, "bytes": 2 * itemsize * problem.samples}
     row |= {"times": times, "skipped": skipped}
@@ -274,17 +290,10 @@ def derived(row: Row, base: str, average: str) -> Row:
     }
 
 
-def report(
-    result: Row,
-    title: str,
-    columns: Mapping[str, Column],
-    method: str,
-    then: Mapping[str, Column] | None = None,
-) -> Report:
-    """Return a table with a row for every implementation, and notes: the method, descriptions, what is missing.
+def report(result: Row, title: str, columns: Mapping[str, Column]) -> Report:
+    """Return a table with a row for every implementation, and notes with descriptions of them.
 
-    ``columns`` are formats of the entries that the result's only row has of an implementation; estimates stand
-    between ``columns`` and ``then``.
+    ``columns`` are formats of the entries that the result's only row has of an implementation; estimates follow.
     """
     (row,), label = result["rows"], labels(result)
     by_name = {key: entry for key, entry in row.items() if isinstance(entry, dict)}
@@ -294,13 +303,11 @@ def report(
         every[f"SKE|{model}"] = f"?{{estimates[{model}]:n}}"
         if row["estimate errors"]:
             every[f"|error#{model}"] = f"?{{estimate errors[{model}]:+.0%}}"
-    notes = [place(result), method]
+    about = []
     for name, column in result["columns"].items():
         speed = f": {row['copy'][name]:.1f} GB/s" if name in row["copy"] else ""
-        notes.append(f"{label[name]}: {column['what']}{speed}.")
-    notes += not_run(result)
-    notes += [f"Skipped: {label[name]}: {why}." for name, why in row["skipped"].items()]
-    return Report([Table(title, every | dict(then or {}))({"rows": lines})], [*notes, estimated(result)])
+        about.append(f"{label[name]}: {column['what']}{speed}.")
+    return Report([Table(title, every)({"rows": lines})], notes(result, *about))
 
 
 def labels(result: Row) -> dict[str, str]:
@@ -319,16 +326,28 @@ def grouped(reasons: Mapping[str, str]) -> dict[str, list[str]]:
     return {why: [n for n, other in reasons.items() if other == why] for why in dict.fromkeys(reasons.values())}
 
 
-def not_run(result: Row) -> list[str]:
-    """Return a note for each reason why columns are missing."""
-    label = labels(result)
-    missing = grouped({name: column["missing"] for name, column in result["columns"].items() if column["missing"]})
-    return [f"Not run: {', '.join(label[name] for name in names)}: {why}." for why, names in missing.items()]
+def notes(result: Row, *about: str, at: Callable[[Row], str] | None = None) -> list[str]:
+    """Return notes: where and how a result was measured, references, missing columns, estimates, and skipped runs.
 
-
-def estimated(result: Row) -> str:
-    """Return which device the estimates are for, or why there are none."""
+    ``at`` names a row, if there are several.
+    """
+    columns, rows, label = result["columns"], result["rows"], labels(result)
+    errors = {name: [row["times"][name]["error"] for row in rows if name in row["times"]] for name in columns}
+    references = {name: columns[name]["compared with"] for name, measured in errors.items() if measured}
+    missing = {name: column["missing"] for name, column in columns.items() if column["missing"]}
+    found = [place(result), f"{result['method']}.", *about]
+    for reference, names in grouped(references).items():
+        worst = max(max(errors[name]) for name in names)
+        compared, differ = ", ".join(label[name] for name in names), f"largest difference {worst:.0e} of the norm"
+        found.append(f"Compared with {reference}: {compared}; {differ if worst else 'no difference'}.")
+    for why, names in grouped(missing).items():
+        found.append(f"Not run: {', '.join(label[name] for name in names)}: {why}.")
     device, there = result["estimates"]["calibration"], result["environment"]["gpu"]
-    if not device:
-        return f"No estimates: {result['estimates']['missing']}."
-    return f"Estimates for {device}{'' if there else '; there is no GPU here to measure'}."
+    if device:
+        found.append(f"Estimates for {device}{'' if there else '; there is no GPU here to measure'}.")
+    else:
+        found.append(f"No estimates: {result['estimates']['missing']}.")
+    for row in rows:
+        where = f", {at(row)}" if at else ""
+        found += [f"Skipped: {label[name]}{where}: {why}." for name, why in row["skipped"].items()]
+    return found

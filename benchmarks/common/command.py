@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -36,25 +35,20 @@ def progress(steps: Sequence[Step]) -> Iterator[Step]:
 class Results:
     """Destination of the results of a command: JSON or text to standard output, JSON to a file.
 
-    A file holds measurements of one commit. ``scratch`` marks a file measured with uncommitted changes, which
-    `benchmarks/documents.py` refuses.
+    A file holds measurements of one commit.
     """
 
     as_json: bool = False
     path: Path | None = None
     overwrite: bool = False
-    scratch: bool = False
 
-    def claim(self, *others: Path | str | None) -> None:
-        """Raise UsageError unless this file and the others may be written; call it before measuring."""
+    def claim(self) -> None:
+        """Raise UsageError unless the file may be written; call it before measuring."""
         from wavefilt.io import check_destination
 
-        paths = [Path(path) for path in (self.path, *others) if path is not None]
-        if len({os.path.realpath(path) for path in paths}) < len(paths):
-            raise click.UsageError("two outputs would be the same file")
-        for path in paths:
+        if self.path is not None:
             try:
-                check_destination(path, overwrite=self.overwrite)
+                check_destination(self.path, overwrite=self.overwrite)
             except OSError as error:
                 raise click.UsageError(str(error)) from error
 
@@ -66,9 +60,8 @@ class Results:
         """
         if self.path is None:
             return
-        study = isinstance(result, dict) and "environment" in result  # a calibration is none
-        recorded = cast(Row, result)["environment"].get("commit") if study else None
-        if recorded is not None and not self.scratch:
+        recorded = result.get("environment", {}).get("commit") if isinstance(result, dict) else None
+        if recorded is not None:
             from wavefilt.benchmarks.common.environment import commit
 
             now = commit()
@@ -76,8 +69,7 @@ class Results:
                 raise click.UsageError(f"{self.path}: measured at commit {recorded}, but the checkout is at {now}")
         from wavefilt.io import write_atomically
 
-        marked = {"scratch": True, **cast(Row, result)} if self.scratch and study else result
-        write_atomically(self.path, (json.dumps(marked, indent=1) + "\n").encode(), overwrite=True)
+        write_atomically(self.path, (json.dumps(result, indent=1) + "\n").encode(), overwrite=True)
 
     def finish(self, result: object, text: Callable[[], str]) -> None:
         """Write the file, and print the results even if that fails."""
@@ -109,7 +101,7 @@ def with_output(command: Command) -> Command:
 def with_results(command: Command) -> Command:
     """Give a command that measures the options of `with_output`, and ``--allow-dirty``."""
 
-    @click.option("--allow-dirty", is_flag=True, help="Save results of a checkout with uncommitted changes, marked.")
+    @click.option("--allow-dirty", is_flag=True, help="Save results of a checkout with uncommitted changes.")
     @with_output
     @functools.wraps(command)
     def checked(*arguments: Any, results: Results, allow_dirty: bool, **options: Any) -> None:
@@ -119,8 +111,8 @@ def with_results(command: Command) -> Command:
         if changed and not allow_dirty:
             raise click.UsageError(
                 f"{results.path}: the checkout has uncommitted changes ({', '.join(changed[:3])}); "
-                "commit them, or give --allow-dirty, which marks the file as scratch"
+                "commit them, or give --allow-dirty for results that no page may show"
             )
-        command(*arguments, results=replace(results, scratch=bool(changed)), **options)
+        command(*arguments, results=results, **options)
 
     return cast(Command, checked)

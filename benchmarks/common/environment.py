@@ -28,7 +28,7 @@ def result(study: str, **facts: object) -> Row:
 
 def environment() -> Row:
     """Return date, processor, cores and threads, load, GPU with its driver, versions of packages, and commit."""
-    from wavefilt.benchmarks.scaling import gsl
+    from wavefilt.benchmarks import gsl
 
     try:
         gpu = backends.get("cuda").describe()
@@ -72,12 +72,11 @@ def uncommitted(*excepted: Path) -> list[str]:
 def _git(*arguments: str) -> str | None:
     """Return the output of git in this checkout; None outside a checkout and without git."""
 
-    def run(*words: str) -> str:
-        command = ["git", "-C", str(ROOT), *words]
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout.strip("\n")
-
+    if not (ROOT / ".git").exists():
+        return None
+    command = ["git", "-C", str(ROOT), *arguments]
     try:
-        return run(*arguments) if Path(run("rev-parse", "--show-toplevel")).resolve() == ROOT else None
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout.strip("\n")
     except (OSError, subprocess.SubprocessError):
         return None
 

@@ -1,13 +1,8 @@
-"""Test signal, timers for the CPU and the GPU, and first calls in new processes."""
+"""Test signal, and timers for the CPU and the GPU."""
 
 from __future__ import annotations
 
 import gc
-import json
-import os
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -15,7 +10,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from wavefilt.arrays import Array
-from wavefilt.benchmarks.common.tables import Row
 
 Name = TypeVar("Name")
 LAUNCHES, WARM, REPEATS = 20, 5, 30
@@ -111,32 +105,3 @@ def gpu_time(
         stop.synchronize()
         times.append(cuda.event_elapsed_time(start, stop) / launches)
     return summary(times)
-
-
-_FIRST = """
-import json, sys, time
-sys.path[:] = {path!r}
-import numpy as np, wavefilt
-x = np.random.default_rng(7).standard_normal(1 << 14)
-wavefilt.denoise(x, level=3, backend="pywavelets")  # loads all but the backend
-times = [time.perf_counter()]
-for dtype, options in {calls!r}:
-    wavefilt.denoise(x.astype(dtype), backend={backend!r}, **options)
-    times.append(time.perf_counter())
-print(json.dumps(np.diff(times).tolist()))
-"""
-
-
-def first_calls(backend: str, calls: Mapping[str, tuple[str, Row]]) -> list[Row]:
-    """Return the seconds of first calls, each dtype and options by its name, one after the other in a new process.
-
-    ``empty`` is with an empty cache of compiled kernels, ``cached`` in a process after that.
-    """
-    code = _FIRST.format(path=sys.path, calls=[*calls.values()], backend=backend)
-    found: dict[str, list[float]] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        variables = os.environ | {"NUMBA_CACHE_DIR": folder, "CUDA_CACHE_PATH": folder}
-        for state in ("empty", "cached"):
-            done = subprocess.run([sys.executable, "-c", code], env=variables, stdout=subprocess.PIPE, check=True)
-            found[state] = json.loads(done.stdout)
-    return [{"name": name, "empty": e, "cached": c} for name, e, c in zip(calls, *found.values(), strict=True)]

@@ -98,9 +98,9 @@ def size(samples: int) -> str:
     return str(samples)
 
 
-def number(value: float, digits: int = 3) -> str:
-    """Return a number with at least this many digits, without an exponent."""
-    return f"{value:.{max(0, digits - 1 - math.floor(math.log10(value)))}f}" if value > 0 else "0"
+def number(value: float) -> str:
+    """Return a number with at least three digits, without an exponent."""
+    return f"{value:.{max(0, 2 - math.floor(math.log10(value)))}f}" if value > 0 else "0"
 
 
 def quartiles(times: Times) -> str:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
-from operator import methodcaller
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from numba import njit
 
 from wavefilt import backends
 from wavefilt.arrays import Array
@@ -64,31 +64,20 @@ class Problem:
         return x if oracle == COPY else np.roll(x, -1) - 2 * x + np.roll(x, 1)
 
 
-def interior(x: Array, y: Array) -> None:
+@njit(error_model="numpy", nogil=True, cache=True)
+def interior(x: Any, y: Any) -> None:
     """Compute y[k] = x[k+2] - 2 x[k+1] + x[k] for all of y, which is two samples shorter than x."""
-    two = x.dtype.type(2)
+    two = np.float32(2)
     for k in range(len(y)):
         y[k] = x[k + 2] - two * x[k + 1] + x[k]
 
 
-@cache
-def compiled() -> Any:
-    """Return `interior` compiled; LLVM makes vector instructions of it."""
-    from numba import njit
-
-    return njit(error_model="numpy", nogil=True, cache=True)(interior)
-
-
-def with_ends(loop: Callable[[Array, Array], object], x: Array, y: Array) -> Array:
+def by_one_thread(x: Array, y: Array) -> Array:
     two = np.float32(2)
-    loop(x, y[1:-1])
+    interior(x, y[1:-1])
     y[0] = x[1] - two * x[0] + x[-1]
     y[-1] = x[0] - two * x[-1] + x[-2]
     return y
-
-
-def by_one_thread(x: Array, y: Array) -> Array:
-    return with_ends(compiled(), x, y)
 
 
 def copied(x: Array, y: Array) -> Array:
@@ -184,22 +173,11 @@ def run_kernel(name: str, x: Any, y: Any, stream: Any = 0, block: int = BLOCK) -
     getattr(kernels(block), name)[-(-x.size // block), block, stream](x, y)
 
 
-DEVICE_TO_HOST = methodcaller("copy_to_host")
-
-
 def _gpu(kernel: str | None, problem: Problem) -> Prepared:
-    """Prepare a kernel, or a copy if it is None, on data in device memory."""
-    from wavefilt.backends.cuda.runtime.target import cuda
-
-    x = cuda.to_device(problem.x)
-    y = cuda.device_array_like(x)
-    if kernel is None:
-        return on_device(lambda stream: y.copy_to_device(x, stream=stream), y, DEVICE_TO_HOST)
-    return on_device(partial(run_kernel, kernel, x, y), y, DEVICE_TO_HOST)
+    return on_device(problem.x, None if kernel is None else partial(run_kernel, kernel))
 
 
 _host = partial(Implementation, oracle=ORACLE, tolerance=1e-6)
-_numba = partial(_host, require=partial(backends.get, "numba"))
 _cuda = partial(_host, require=partial(backends.get, "cuda"))
 KERNELS = {
     "naive": ("naive", "a thread a sample, three loads from global memory"),
@@ -209,7 +187,7 @@ KERNELS = {
 _COMPILED = "the loop compiled by numba, one thread: the host of all ratios"
 _ON_HOST = "np.copyto, one thread: as many bytes as the operator needs"
 IMPLEMENTATIONS = (
-    _numba("loop", ("compiled", "loop"), _COMPILED, partial(_cpu, by_one_thread)),
+    _host("loop", ("compiled", "loop"), _COMPILED, partial(_cpu, by_one_thread)),
     *(_cuda(f"gpu_{kernel}", ("GPU", head), what, partial(_gpu, kernel)) for kernel, (head, what) in KERNELS.items()),
 )
 COPIES = (
@@ -278,16 +256,12 @@ TIMES: dict[str, Column] = {
     "|runs": "?{times[repeats]}",
     "times the|host loop": "?{ratios:n}",
     "share of|a copy": "?{shares:.1%}",
-    "relative|error": lambda row: "-" if not row["times"] else f"{row['times']['error']:.0e}".replace("0e+00", "0"),
 }
 
 
 def report(result: Row) -> Report:
     """Return times, ratios, estimates, and the figures of 2008 if their size was measured."""
     (row,) = result["rows"]
-    title = f"1-D Laplace operator, {size(row['samples'])} samples, float32"
-    method, then = f"{result['method']}. ± is half the interquartile range.", dict[str, Column]()
-    if "document" in row:
-        then = {"2008|ms": "?{document[ms]:g}", "2008, x the|host loop": "?{document[ratio]:.1f}"}
-        method += " 2008: a compiled loop on one core of an E8400, and a GTX 260; its read-only path is textures."
-    return columns.report(result, title, TIMES, method, then)
+    title = f"1-D Laplace operator, {size(row['samples'])} samples, float32; ± is half the interquartile range"
+    then = {"2008|ms": "?{document[ms]:g}", "2008, x the|host loop": "?{document[ratio]:.1f}"}
+    return columns.report(result, title, TIMES | then if "document" in row else TIMES)

@@ -94,12 +94,12 @@ Thresholds = Callable[[Any, Any, Samples], Samples]
 """From a transform, its statistics and the noise (levels, traces) to thresholds of that shape."""
 
 
-def with_thresholds(record: Record, text: str, thresholds: Thresholds | None = None, level: int = 7) -> Samples:
-    """Denoise with other thresholds, and with more levels than `denoise` allows, as published studies do."""
+def with_thresholds(record: Record, text: str, thresholds: Thresholds | None = None) -> Samples:
+    """Denoise with other thresholds, and with 7 levels, more than `denoise` allows, as published studies do."""
     method = Options(**options(text), wavelet="sym8", mode="periodization", sigma="global")
     backend = backends.get("numba")
     x = np.ascontiguousarray(record.x)
-    pyramid = backend.decompose(x, method.analysis(level))
+    pyramid = backend.decompose(x, method.analysis(7))
     statistics = backend.statistics([pyramid], "trace")
     sigma, found = method.thresholds(statistics, x.shape[1])
     if thresholds is not None:

@@ -99,8 +99,6 @@ def sections(result: Row) -> dict[str, Sheet]:
     """Return the gains by group of sections, and the time for a model."""
     title = "Sections: gain in dB, mean over models, noise and 0 and 10 dB"
     gains = pivot(title, result["rows"], "group", GAIN)
-    if not any("seconds" in row for row in result["rows"]):  # measured before times were
-        return {"groups": gains}
     costs = pivot("", _of(result, "models"), "group", {"time": "{seconds:.3f} s"})
     rows = [[*line, cost[1]] for line, cost in zip(gains.rows, costs.rows, strict=True)]
     title += "; time for a model of 256 x 1024 samples"

@@ -34,9 +34,8 @@ def classic(launch: Launch, device: Calibration) -> float:
     return classic_estimate(kernel, held, launch.threads, launch.blocks).Tn
 
 
-CALIBRATED = "SKE calibrated"
 MODELS: dict[str, Callable[[Launch, Calibration], float]] = {
-    CALIBRATED: lambda launch, d: estimate(launch, d).seconds,
+    "SKE calibrated": lambda launch, d: estimate(launch, d).seconds,
     "launch + bytes/bandwidth, measured": bandwidth,
     "classic SKE": classic,
 }

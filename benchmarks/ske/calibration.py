@@ -367,11 +367,11 @@ class Bench:
         return found
 
 
-def constants(sizes: Sizes | None = None) -> Calibration:
+def constants() -> Calibration:
     """Measure the current device, without fitted parameters. Raises BackendUnavailable if there is none."""
     began = time.perf_counter()
     device = Device.current()
-    bench = Bench(device, sizes or (TINY if SIMULATED else Sizes()))
+    bench = Bench(device, TINY if SIMULATED else Sizes())
     chases, streams = bench.chases(), bench.streams()
     latency, operations = bench.latencies(chases), {name: bench.operation(name) for name in OPERATIONS}
     operations["wavefront"] = bench.wavefront(latency["shared"])

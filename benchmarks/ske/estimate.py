@@ -49,21 +49,15 @@ def facts(launches: Sequence[CalibratedEstimate], device: Calibration) -> list[R
 
 def table(launches: Sequence[CalibratedEstimate], device: Calibration) -> str:
     """Return the launches with their parts in microseconds, and the sum."""
-    lines = [*_title("Estimate", device), _head("launch", launches) + "  blocks x warps per SM; bound, largest part"]
+
+    def line(name: str, launches: Sequence[CalibratedEstimate]) -> str:
+        parts = "".join(f"{1e6 * sum(one.parts[part] for one in launches):11.2f}" for part in launches[0].parts)
+        return f"{name:22}{1e6 * sum(one.seconds for one in launches):9.2f}  {parts}"
+
+    lines = [f"Estimate for {device.name}, microseconds", *([device.caution] if device.caution else []), ""]
+    parts = "".join(f"{name:>11}" for name in launches[0].parts)
+    lines.append(f"{'launch':22}{'time':>9}  {parts}  blocks x warps per SM; bound, largest part")
     for one in launches:
         held = f"{one.at.nb} x {one.at.n // one.at.nb} ({one.at.limit})"
-        lines.append(f"{_line(one.name, [one])}  {held}; {one.binds}, {one.resource}")
-    return "\n".join([*lines, _line("whole", launches)])
-
-
-def _title(what: str, device: Calibration) -> list[str]:
-    return [f"{what} for {device.name}, microseconds", *([device.caution] if device.caution else []), ""]
-
-
-def _head(first: str, launches: Sequence[CalibratedEstimate]) -> str:
-    return f"{first:22}{'time':>9}  " + "".join(f"{name:>11}" for name in launches[0].parts)
-
-
-def _line(name: str, launches: Sequence[CalibratedEstimate]) -> str:
-    parts = "".join(f"{1e6 * sum(one.parts[part] for one in launches):11.2f}" for part in launches[0].parts)
-    return f"{name:22}{1e6 * sum(one.seconds for one in launches):9.2f}  {parts}"
+        lines.append(f"{line(one.name, [one])}  {held}; {one.binds}, {one.resource}")
+    return "\n".join([*lines, line("whole", launches)])

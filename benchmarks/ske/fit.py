@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from itertools import product
 
 import numpy as np
 import pywt
-from numpy.typing import ArrayLike
 
 from wavefilt.arrays import Floats
 from wavefilt.backends.cuda.options import KernelOptions
-from wavefilt.benchmarks.common.environment import result
 from wavefilt.benchmarks.common.tables import Row
 from wavefilt.ske import calibrated
 from wavefilt.ske.calibrated import PARTS, Launch
@@ -118,56 +116,34 @@ def launches(row: Row) -> list[Launch]:
     return found
 
 
-def predicted(rows: Iterable[Row], device: Calibration) -> Floats:
-    """Return the estimated seconds of measured rows."""
-    return np.array([sum(calibrated.estimate(one, device).seconds for one in launches(row)) for row in rows])
+def fitted(rows: Iterable[Row], device: Calibration) -> Calibration:
+    """Return the calibration with theta fitted to measured rows, and the errors that remain.
 
-
-def relative(predictions: ArrayLike, seconds: ArrayLike) -> Floats:
-    """Return signed relative errors."""
-    return np.asarray(predictions, np.float64) / np.asarray(seconds, np.float64) - 1
-
-
-def parameters(measured: Sequence[Sequence[Launch]], seconds: ArrayLike, device: Calibration) -> Calibration:
-    """Return the calibration with theta fitted to times of launches: robust least squares of their logarithms.
-
-    Weak springs hold each theta near 1, its value if the microbenchmarks explained everything, so that parts which the
-    rows cannot separate share the remainder.
+    The fit is robust least squares of the logarithms of the times. Weak springs hold each theta near 1, its value if
+    the microbenchmarks explained everything, so that parts which the rows cannot separate share the remainder.
     """
     from scipy.optimize import least_squares
 
-    times = np.log(seconds)
-    parts = [[calibrated.parts(one, device) for one in together] for together in measured]
+    chosen = [row for row in rows if "error" not in row]
+    seconds = np.array([float(row["seconds"]) for row in chosen])
+    parts = [[calibrated.parts(one, device) for one in launches(row)] for row in chosen]
+
+    def predicted(theta: Floats) -> Floats:
+        by_name = dict(zip(PARTS, map(float, theta), strict=True))
+        return np.array(
+            [sum(sum(calibrated.weighed(at, by_name)[0].values()) for at in together) for together in parts]
+        )
 
     def residuals(theta: Floats) -> Floats:
-        by_name = dict(zip(PARTS, map(float, theta), strict=True))
-        found = [sum(sum(calibrated.weighed(at, by_name)[0].values()) for at in together) for together in parts]
-        return np.append(np.log(found) - times, SPRINGS * (theta - 1))
+        return np.append(np.log(predicted(theta)) - np.log(seconds), SPRINGS * (theta - 1))
 
     start = np.where(SPRINGS > 0, 1.0, 0.1)
     theta = least_squares(residuals, start, bounds=(0, 6), loss="soft_l1", f_scale=0.1, max_nfev=60).x
-    return replace(device, theta=dict(zip(PARTS, map(float, theta), strict=True)))
-
-
-def fitted(rows: Iterable[Row], device: Calibration) -> Calibration:
-    """Return the calibration with fitted parameters and the residuals."""
-    chosen = [row for row in rows if "error" not in row]
-    seconds = [float(row["seconds"]) for row in chosen]
-    device = parameters([launches(row) for row in chosen], seconds, device)
-    residuals = {
+    errors = np.abs(predicted(theta) / seconds - 1)
+    facts = {
         "kernels": sorted({f"{row['kernel']} {row['wavelet']}" for row in chosen}),
         "rows": len(chosen),
-        **summary(relative(predicted(chosen, device), seconds)),
+        "mean error": float(errors.mean()),
+        "max error": float(errors.max()),
     }
-    return replace(device, fit=residuals)
-
-
-def result_of(rows: list[Row], device: Calibration) -> Row:
-    """Return the measured rows as a result for the tables of accuracy."""
-    facts = {"name": device.name, "multiprocessors": device.multiprocessors}
-    return result("ske_fit", device=facts, rows=rows)
-
-
-def summary(errors: Floats) -> dict[str, float]:
-    """Return the mean and the largest absolute error."""
-    return {"mean error": float(np.abs(errors).mean()), "max error": float(np.abs(errors).max())}
+    return replace(device, theta=dict(zip(PARTS, map(float, theta), strict=True)), fit=facts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from functools import lru_cache, partial
@@ -57,11 +56,6 @@ def rows(cases: Iterable[Case], repeats: int = REPEATS, launches: int = LAUNCHES
                 ready.plan.release()
         except Exception as error:
             row["error"] = f"{type(error).__name__}: {error}"
-        timed = row.get("error", "")[:160] or f"{1e6 * row['seconds']:9.2f} us  spread {row['spread']:.1%}"
-        what = (
-            f"{case.kernel} {case.wavelet:8} {case.rows:>5} x {case.samples:<9} t {case.threads:<5}tile {case.tile:<5}"
-        )
-        print(f"{what} {timed}", file=sys.stderr, flush=True)
         yield row
 
 

@@ -8,134 +8,93 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from wavefilt.arrays import Floats
-from wavefilt.benchmarks.common.tables import Row, Sheet
+from wavefilt.benchmarks.common.tables import Row, Sheet, Table
 from wavefilt.ske import devices
 
 from . import fit
-from .baselines import CALIBRATED, MODELS
+from .baselines import MODELS
 
 SHORT = 10e-6
 """Launches below this time are judged separately: they are dominated by launch overhead."""
 
 
-@dataclass(frozen=True)
-class Judged:
-    """A measured launch: its ``family``, the row it belongs to, and the predictions in seconds by model."""
+class Judged(NamedTuple):
+    """A measured launch: kernel and size, its part of a blind test, and measured and estimated seconds (by model)."""
 
-    family: str
-    row: Row
+    case: str
+    part: str | None
     seconds: float
-    predicted: Mapping[str, float]
+    estimates: Sequence[float]
 
 
-class Choice(NamedTuple):
-    """How good a model's choice of block and tile is for one kernel and size.
-
-    ``regret`` is the time of the shape with the shortest estimate relative to the shortest time, ``of_three`` that of
-    the best among the first three.
-    """
-
-    regret: float
-    of_three: float
-
-
-class Accuracy(NamedTuple):
-    """Relative errors of launches of at least 10 us (``signed`` is the mean with signs), and the rank correlation."""
-
-    launches: int
-    mean: float
-    median: float
-    max: float
-    signed: float
-    rank: float
-
-
-def judged(result: Row) -> list[Judged]:
-    """Return every launch of a result, with the stored predictions or, without these, those of the bundled H200."""
-    device, found = devices.default(), []
+def judged(result: Row) -> Iterator[Judged]:
+    """Yield every launch of a result, with the stored estimates or, without these, those of the bundled H200."""
+    device = devices.default()
     for row in result["rows"]:
-        family = f"{row['kernel']} {row['wavelet']}"
-        if "predicted" in row:
-            predictions = dict(zip(result["models"], row["predicted"], strict=True))
-            found.append(Judged(family, row, row["seconds"], predictions))
-        elif "models" in result:
-            for one in row["launches"]:
-                predictions = dict(zip(result["models"], one["predicted"], strict=True))
-                found.append(Judged(one["family"], row, one.get("seconds", row["seconds"]), predictions))
-        else:
+        several = [row] if "predicted" in row else row["launches"]
+        if "models" not in result:
             made = fit.launches(row)
-            predictions = {name: sum(model(one, device) for one in made) for name, model in MODELS.items()}
-            found.append(Judged(family, row, row["seconds"], predictions))
-    return found
+            several = [{"predicted": [sum(model(one, device) for one in made) for model in MODELS.values()]}]
+        for one in several:
+            family = one.get("family", f"{row['kernel']} {row['wavelet']}")
+            case = f"{family}, {row.get('rows', 1)} x {row['samples']}"
+            yield Judged(case, row.get("set"), one.get("seconds", row["seconds"]), one["predicted"])
 
 
-def accuracy(launches: Iterable[Judged], model: str = CALIBRATED) -> Accuracy | None:
-    """Return the accuracy of a model for the launches of at least 10 us; None if there are none."""
+def accuracy(result: Row) -> list[Row]:
+    """Return the relative errors of each model, its rank correlation, and the regret of its choices.
+
+    Choices are those of block and tile for a kernel and size that was measured with several of them. Their regret is
+    the time of the shape with the shortest estimate relative to the shortest time; ``three`` is that of the best among
+    the first three.
+    """
     from scipy.stats import spearmanr
 
-    every = np.array([(one.predicted[model], one.seconds) for one in launches if one.seconds >= SHORT])
-    if not len(every):
-        return None
-    errors = fit.relative(*every.T)
-    size = np.abs(errors)
-    rank = float(spearmanr(*every.T).statistic) if len(every) > 2 else float("nan")
-    return Accuracy(
-        len(every), float(size.mean()), float(np.median(size)), float(size.max()), float(errors.mean()), rank
-    )
-
-
-def choices(launches: Sequence[Judged], model: str = CALIBRATED) -> list[Choice]:
-    """Judge the choice of block and tile for every kernel and size that was measured with several of them."""
-    groups: dict[str, list[Judged]] = defaultdict(list)
-    for one in launches:
-        groups[f"{one.family}, {one.row.get('rows', 1)} x {one.row['samples']}"].append(one)
+    every = [*judged(result)]
+    shapes = [one for one in every if one.part == "choice"] or every
+    cases: dict[str, list[Judged]] = defaultdict(list)
+    for one in shapes:
+        cases[one.case].append(one)
     found = []
-    for members in groups.values():
-        if len(members) < 3:
-            continue
-        times, estimates = np.array([(one.seconds, one.predicted[model]) for one in members]).T
-        first = times[estimates.argsort(kind="stable")[:3]] / times.min()
-        found.append(Choice(float(first[0]), float(first.min())))
+    for i, name in enumerate(result.get("models", MODELS)):
+        pairs = [(one.seconds, one.estimates[i]) for one in every if one.part != "choice"]
+        seconds, estimates = np.array(pairs).T
+        errors, long = estimates / seconds - 1, seconds >= SHORT
+        size, regrets = np.abs(errors), []
+        for members in (members for members in cases.values() if len(members) > 2):
+            times, guesses = np.array([(one.seconds, one.estimates[i]) for one in members]).T
+            first = times[guesses.argsort(kind="stable")[:3]] / times.min()
+            regrets.append((first[0], first.min()))
+        first, three = np.array(regrets).T
+        one_model = {"model": name, "launches": int(long.sum()), "mean": size[long].mean(), "short": size[~long].mean()}
+        one_model |= {"median": np.median(size[long]), "max": size[long].max(), "signed": errors[long].mean()}
+        one_model |= {"rank": spearmanr(seconds[long], estimates[long]).statistic, "three": three.max()}
+        found.append(one_model | {"regret": np.median(first), "worst": first.max()})
     return found
 
 
-def split(result: Row) -> tuple[list[Judged], list[Judged]]:
-    """Return the launches that errors are judged by, and those that choices of block and tile are judged by."""
-    every = judged(result)
-    shapes = [one for one in every if one.row.get("set") == "choice"]
-    return [one for one in every if one.row.get("set") != "choice"], shapes or every
-
-
-def _sheet(title: str, heads: Iterable[str], rows: Sequence[Sequence[str]]) -> str:
-    return Sheet(title, [[head] for head in heads], rows).markdown()
-
-
-HEADS = ("launches", "mean", "median", "max", "signed")
-
-
-def _cells(found: Accuracy) -> list[str]:
-    return [str(found.launches), *(f"{x:.1%}" for x in found[1:4]), f"{found.signed:+.1%}"]
-
-
-def _models(result: Row) -> str:
-    launches, shapes = split(result)
-    rows = []
-    for model in result.get("models", MODELS):
-        found, chosen = accuracy(launches, model), choices(shapes, model)
-        assert found is not None
-        short = [one.predicted[model] / one.seconds - 1 for one in launches if one.seconds < SHORT]
-        regrets: Floats = np.array([one.regret for one in chosen])
-        rows.append([model, *_cells(found), f"{np.abs(short).mean():.1%}", f"{found.rank:.3f}"])
-        rows[-1] += [f"{np.median(regrets):.3f}", f"{regrets.max():.3f}", f"{max(c.of_three for c in chosen):.3f}"]
-    heads = ["model", *HEADS, "mean, under 10 μs", "rank correlation", "regret, median", "regret, worst"]
-    return _sheet("Relative errors of launches of at least 10 μs", [*heads, "worst, best of three"], rows)
+ACCURACY = Table(
+    "Relative errors of launches of at least 10 μs",
+    {
+        "model": "{model}",
+        "launches": "{launches}",
+        "mean": "{mean:.1%}",
+        "median": "{median:.1%}",
+        "max": "{max:.1%}",
+        "signed": "{signed:+.1%}",
+        "mean, under 10 μs": "{short:.1%}",
+        "rank correlation": "{rank:.3f}",
+        "regret, median": "{regret:.3f}",
+        "regret, worst": "{worst:.3f}",
+        "worst, best of three": "{three:.3f}",
+    },
+    accuracy,
+)
 
 
 def _constants(result: Row) -> str:
@@ -151,12 +110,12 @@ def _constants(result: Row) -> str:
         rows.append([f"bandwidth of {name}", f"{1e-12 * inside:.1f} TB/s in L2, {1e-12 * table[-1][1]:.1f} beyond"])
     rows.append(["barrier, 32 to 1024 threads", ", ".join(f"{cycles:.0f}" for _, cycles in device.barrier)])
     rows.append(["θ", ", ".join(f"{name} {value:.2f}" for name, value in device.theta.items())])
-    return _sheet(f"Calibration of the {device.name} (cycles unless stated)", ("constant", "value"), rows)
+    return Sheet(f"Calibration of the {device.name} (cycles unless stated)", [["constant"], ["value"]], rows).markdown()
 
 
 TABLES: dict[str, Callable[[Row], dict[str, str]]] = {
-    "ske_fit_h200": lambda result: {"": _models(result), "constants": _constants(result)},
-    "ske_blind_h200": lambda result: {"": _models(result)},
-    "ske_kernels_h200": lambda result: {"": _models(result)},
+    "ske_fit_h200": lambda result: {"": ACCURACY(result).markdown(), "constants": _constants(result)},
+    "ske_blind_h200": lambda result: {"": ACCURACY(result).markdown()},
+    "ske_kernels_h200": lambda result: {"": ACCURACY(result).markdown()},
 }
 """Tables of the documentation, by the stem of the result and the part."""

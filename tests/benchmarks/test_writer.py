@@ -1,4 +1,4 @@
-"""The writer of results refuses uncommitted changes and mixtures of commits; pages refuse what it marks."""
+"""The writer of results refuses uncommitted changes and mixtures of commits, and pages refuse the former."""
 
 from __future__ import annotations
 
@@ -90,12 +90,11 @@ def test_untracked_files_and_the_result_itself_are_no_changes(checkout):
     assert environment.uncommitted(path) == ["renamed.py"]
 
 
-def test_allowed_changes_mark_the_file_and_pages_refuse_it(checkout, tmp_path):
+def test_allowed_changes_are_named_and_pages_refuse_them(checkout, tmp_path):
     path = tmp_path / "cpu.json"
     (checkout / "module.py").write_text("two")
     done = study()("-o", path, "--allow-dirty")
     assert done.exit_code == 0
-    assert read(path)["scratch"] is True
     assert read(path)["environment"]["commit"].endswith(environment.CHANGED)
     with pytest.raises(documents.Unusable, match="--allow-dirty"):
         documents.tables({"cpu": lambda result: {"": ""}}, tmp_path)
@@ -124,5 +123,5 @@ def test_what_measures_nothing_is_written_from_any_checkout(checkout, tmp_path):
         CliRunner().invoke(ske, ["estimate", "--samples", "64Ki", "--device", "h200", "-o", str(path)]).exit_code == 0
     )
     assert [launch["name"] for launch in read(path)][-1].startswith("inverse")
-    with pytest.raises(click.UsageError, match="same file"):
-        Results(path=path).claim(path)
+    with pytest.raises(click.UsageError, match="exist"):
+        Results(path=path).claim()

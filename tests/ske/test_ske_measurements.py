@@ -109,11 +109,11 @@ def _compile(folder: Path) -> None:
     rows, bands, extent = group(Rows, f, n, yes), group(Bands, f, four, four, f), group(Extent, n, n, n, n)
     for name, kernel, arguments in (
         ("chain", chain("fma"), (f, n, i, f)),
-        ("forward", forward(FusedLevels(lo, hi, *shape)), (rows, bands, extent, t, f)),
+        ("forward", forward(FusedLevels(lo, hi, *shape)), (rows, bands, extent, t)),
         (
             "inverse",
             inverse(FusedLevels(rec_lo, rec_hi, *shape), "soft"),
-            (bands, f, rows, extent, group(Unchanged, f, t, yes), f, t),
+            (bands, f, rows, extent, group(Unchanged, f, t, yes), t),
         ),
     ):
         ptx, _ = cuda.compile_ptx(kernel.py_func, arguments, cc=(9, 0))

@@ -1,6 +1,6 @@
 """The scaling study: one denoising run at the sizes of a thesis of 2010, by every library that can do it here.
 
-Each output is compared before it is timed. `wavefilt bench scaling -o FILE --plot FOLDER` runs it.
+Each output is compared before it is timed. `wavefilt bench scaling -o FILE` runs it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ LEVEL = 8
 OPTIONS: Row = {"level": LEVEL, "rule": "universal", "sigma": "global"}
 KEPT = 1 << 30
 """Bytes of the arrays of a loop, but at least five arrays."""
-SYMMETRIC, PERIODIC = "float32, symmetric ends", "float64, periodic ends"
+REFERENCE = "wavefilt.denoise, backend pywavelets, "
+SYMMETRIC, PERIODIC = f"{REFERENCE}float32, symmetric ends", f"{REFERENCE}float64, periodic ends"
 
 
 @dataclass(frozen=True)
@@ -137,25 +138,10 @@ def _kernels(problem: Problem) -> Prepared:
     from wavefilt.backends.cuda.dwt.plan import DwtPlan
     from wavefilt.backends.cuda.options import KernelOptions
     from wavefilt.backends.cuda.plan import Shape
-    from wavefilt.backends.cuda.runtime.target import cuda
 
     options = Options(problem.wavelet, **OPTIONS)
     plan = DwtPlan(Shape.of(options.analysis(LEVEL), "float32", 1, (problem.samples,)), KernelOptions())
-    denoiser, x = Denoiser(plan, options, False), cuda.to_device(problem.x)
-    out = cuda.device_array_like(x)
-
-    def call() -> Any:
-        denoiser.run(x, out, cuda.default_stream())
-        cuda.synchronize()
-        return out
-
-    def clock(repeats: int, warm: int) -> dict[str, float]:
-        try:
-            return gpu_time(lambda stream: denoiser.run(x, out, stream), repeats=repeats)
-        finally:
-            plan.release()
-
-    return Prepared(call, lambda y: y.copy_to_host(), clock)
+    return common.on_device(problem.x, Denoiser(plan, options, False).run)
 
 
 def _one(
@@ -216,15 +202,13 @@ def run(
 
     Raises Mismatch if an output differs from the reference, ValueError or OSError for an unknown calibration.
     """
-    compared = "wavefilt.denoise, backend pywavelets, "
-    running, chosen, facts = common.opened(IMPLEMENTATIONS, device, lambda one: compared + one.oracle)
+    running, chosen, facts = common.opened(IMPLEMENTATIONS, device)
     no_gpu = facts["columns"]["cuda"]["missing"]
     found = result(
         "scaling",
         unit="ms",
         method=f"{LEVEL} levels, universal soft threshold, noise by the MAD of the finest level",
         **facts,
-        floors={"missing": no_gpu and "backend cuda, which measures them, does not run here"},
         rows=[],
     )
     found["most repeats"] = repeats
@@ -284,15 +268,17 @@ LIMITS: tuple[tuple[str, dict[str, Column]], ...] = (
 
 
 def report(result: Row) -> Report:
-    return Report([*sheets(result)], notes(result))
+    notes = common.notes(result, at=lambda row: f"{row['wavelet']}, {size(row['samples'])}")
+    return Report([*sheets(result)], notes)
 
 
 def sheets(result: Row) -> Iterator[Sheet]:
-    """Yield tables of times and limits for each wavelet, and those of 2010."""
+    """Yield tables of times and limits for each wavelet, and that of 2010."""
     heads = {name: "|".join(column["heads"]) for name, column in result["columns"].items()}
     for (wavelet, taps), group in groupby(result["rows"], key=lambda row: (row["wavelet"], row["taps"])):
         rows = [row | {"over": _over(row)} for row in group]
-        names, about, of = _measured(result, rows), f"{wavelet} ({taps} taps)", {"rows": rows}
+        names = [name for name in heads if any(name in row["times"] for row in rows)]
+        about, of = f"{wavelet} ({taps} taps)", {"rows": rows}
         columns = FIRST | {heads[name]: f"?{{times[{name}]:spread}}" for name in names}
         yield Table(f"{about}: run time in ms, ± half the interquartile range", columns)(of)
         limits = [more for section, more in LIMITS if any(section in row for row in rows)]
@@ -300,14 +286,7 @@ def sheets(result: Row) -> Iterator[Sheet]:
             columns = FIRST | {head: column for more in limits for head, column in more.items()}
             yield Table(f"{about}: estimates and lower bounds of the CUDA columns, ms", columns)(of)
         if any("document" in row for row in rows):
-            document = [row for row in rows if "document" in row]
-            yield _document(about, document, names)
-            yield _headline(about, document, names)
-
-
-def _measured(result: Row, rows: Sequence[Row]) -> list[str]:
-    """Return the names of the columns that have a time."""
-    return [name for name in result["columns"] if any(name in row["times"] for row in rows)]
+            yield _document(about, [row for row in rows if "document" in row], names)
 
 
 def _over(row: Row) -> dict[str, float]:
@@ -327,53 +306,3 @@ def _document(about: str, rows: list[Row], names: list[str]) -> Sheet:
     columns |= {"ratio|now": f"?{{ratios[{cpu}][cuda]:n}}"} if len(here) == 2 else {}
     title = f"{about}: the thesis of 2010 (GSL on a Core 2 Duo E2200, GeForce 9800 GT, with transfers), ms"
     return Table(title, columns)({"rows": rows})
-
-
-COMPARED = (
-    ("2010: Core 2 Duo, GSL; GeForce 9800 GT", "document", "cpu", "gpu"),
-    ("now: GSL; CUDA pageable", "now", "gsl", "cuda"),
-    ("now: PyWavelets; CUDA pageable", "now", "pywavelets", "cuda"),
-    ("now: numba all cores; CUDA pageable", "now", "numba", "cuda"),
-    ("now: numba all cores; CUDA resident", "now", "numba", "cuda_resident"),
-)
-"""Pairs of a CPU and a GPU: their label, the section of a row, and the two entries."""
-
-
-def _headline(about: str, rows: list[Row], names: list[str]) -> Sheet:
-    """Return the table of the smallest size from which the GPU stays ahead, and of the ratio at the largest size."""
-    found = []
-    for label, section, cpu, gpu in COMPARED:
-        if section == "now" and not {cpu, gpu} <= {*names}:
-            continue
-        ratios = [(row["samples"], _ratio(row, section, cpu, gpu)) for row in rows]
-        known = [(samples, ratio) for samples, ratio in ratios if ratio is not None]
-        behind = [samples for samples, ratio in known if ratio <= 1]
-        ahead = [samples for samples, _ in known if samples > max(behind, default=0)]
-        found.append({"pair": label, "from": size(ahead[0]) if ahead else None, "ratio": known[-1][1]})
-    columns = {"CPU; GPU": "{pair}", "GPU faster|from": "?{from}", "CPU / GPU time,|largest size": "{ratio:.3g}"}
-    return Table(f"{about}: crossover and largest speed-up, 2010 and now", columns)({"rows": found})
-
-
-def _ratio(row: Row, section: str, cpu: str, gpu: str) -> float | None:
-    """Return the time of the CPU relative to that of the GPU; None if one is missing."""
-    times = row["document"] if section == "document" else {k: v["median"] for k, v in row["times"].items()}
-    return times[cpu] / times[gpu] if cpu in times and gpu in times else None
-
-
-def notes(result: Row) -> list[str]:
-    """Return notes: where it was measured, the references, and which columns are missing and why."""
-    columns, label = result["columns"], common.labels(result)
-    found = [common.place(result), f"{result['method']}."]
-    references = {name: columns[name]["compared with"] for name in _measured(result, result["rows"])}
-    for reference, group in common.grouped(references).items():
-        worst = max(row["times"][n]["error"] for row in result["rows"] for n in group if n in row["times"])
-        names = ", ".join(label[n] for n in group)
-        found.append(f"Compared with {reference}: {names}; largest difference {worst:.0e} of the norm.")
-    found += common.not_run(result)
-    if result["floors"]["missing"]:
-        found.append(f"No lower bounds: {result['floors']['missing']}.")
-    found.append(common.estimated(result))
-    for row in result["rows"]:
-        at = f"{row['wavelet']}, {size(row['samples'])}"
-        found += [f"Skipped: {label[name]}, {at}: {why}." for name, why in row["skipped"].items()]
-    return found
