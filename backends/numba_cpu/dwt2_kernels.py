@@ -10,6 +10,7 @@ import numpy as np
 from .adapter import part
 from .dwt import PADDING
 from .dwt_kernels import extension, shrink, split_row
+from .launching import KEEP
 from .native import GROUP_BYTES
 from .vector import analyse, clear, greater, lesser, synthesise, tail, view
 
@@ -122,12 +123,12 @@ def _shrunk(band, n, at, count, function, threshold, out):
 @part
 def inverse(
     sizes, tile, target, bands, shift, even_taps, odd_taps, column_shift, column_even, column_odd,
-    keep, function, thresholds, workspace, begin, end,
+    function, thresholds, workspace, begin, end,
 ):  # fmt: skip
     """Reconstruct tiles ``begin`` to ``end``, counted through all sections, with the details shrunk on load.
 
     As in `forward`; tiles are of pairs of samples that begin at the output sample of coefficient 0, ``shift``.
-    ``thresholds`` (3, sections) in float64 are for cD, cV and cH; ``keep`` is the function that leaves cA unchanged.
+    ``thresholds`` (3, sections) in float64 are for cD, cV and cH; cA is unchanged.
     """
     rows, columns, m, n = sizes[0], sizes[1], sizes[2], sizes[3]
     height, width, down, across, pitch = tile[0], tile[1], tile[2], tile[3], tile[4]
@@ -150,7 +151,7 @@ def inverse(
             for half in range(2):
                 for high in range(2):
                     band = 2 * high + half
-                    does = function if band else keep
+                    does = function if band else KEEP
                     limit = thresholds[3 - band, section] if band else 0.0
                     _shrunk(view(bands[band] + start, n, even_taps), n, left, count + phases - 1, does,
                             even_taps.dtype.type(limit), detail if high else smooth)  # fmt: skip
