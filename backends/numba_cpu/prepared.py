@@ -24,9 +24,6 @@ from . import dwt, entries, launching, local, memory, modwt, native, team
 from .launching import Analysing, Synthesising
 from .selection import GRAIN, NumbaStatistics, Peak, cut_from, no_samples
 
-GIVEN, GLOBAL, LEVEL = range(3)
-NOISE_OF = {"global": GLOBAL, "level": LEVEL}
-"""Where the noise comes from; it is given if ``sigma`` is a number."""
 LINEAR, FIXED, BAYES = range(3)
 RULES = {"linear": LINEAR, "fixed": FIXED, "bayes": BAYES}
 """Thresholds that are multiples of the noise, numbers of the user, and those of rule "bayes"."""
@@ -164,15 +161,16 @@ class Run:
         wanted = {"level": range(1, bands + 1), "global": (1,)}.get(str(sigma), ())
         rule = _rule(options)
         counted, _ = statistics.surveying(wanted, rule == "bayes")
-        noise_of, scale = (NOISE_OF[sigma], rules.MAD_TO_SIGMA) if isinstance(sigma, str) else (GIVEN, float(sigma))
-        where = memory.address(x), samples, noise_of, RULES[str(rule)]
+        scale = rules.MAD_TO_SIGMA if isinstance(sigma, str) else float(sigma)
+        medians = {"level": statistics.medians, "global": statistics.medians[:1]}
+        self._medians = medians.get(str(sigma), np.ones((1, self._rows)))
+        where = memory.address(x), samples, RULES[str(rule)]
         factors, gains = options.factors(bands, samples)
         kept = [rule == "bayes" and band.level > level - options.keep for band in options.bands(level)]
         own = np.where(kept, 0, gains)  # without noise the threshold is 0
-        numbers = statistics.medians, statistics.powers, statistics.counts, scale, factors, own
+        numbers = self._medians, statistics.powers, statistics.counts, scale, factors, own
         thresholds, function = np.empty((bands, self._rows)), launching.KEEP
         self._thresholds, self._gains = thresholds, np.repeat(scale * gains[:, None], self._rows, axis=1)
-        self._medians = {GIVEN: None, GLOBAL: statistics.medians[:1], LEVEL: statistics.medians}[noise_of]
         limits = np.inf if shrinks_locally else most, thresholds, peak.infinite
         work = entries.CHOOSE.of(x.dtype, *where, *numbers, *limits, no_samples(x.dtype))
         jobs += [*counted, team.Job(work, self._rows, GRAIN)]
@@ -216,8 +214,7 @@ class Run:
 
     def _measured(self) -> Measured:
         """Return noise and thresholds of the block just denoised."""
-        sigma = self._gains if self._medians is None else self._medians * self._gains
-        return Measured(sigma, self._thresholds.copy(), None)
+        return Measured(self._medians * self._gains, self._thresholds.copy(), None)
 
     def _without_trend(self, x: Array, y: Array, number: int) -> bool:
         """Denoise a block without its trend, which is added again, and return whether this was possible."""
