@@ -38,15 +38,9 @@ More leave the caches before they are used again.
 """
 IDLE = 8
 """Prepared runs that are kept at most."""
-KNOWN = 64
-"""Kinds of arrays that are remembered at most because their run was in vain."""
-WAIT = 8
-"""Arrays of a kind that are not tried after one whose run was in vain: they are often alike."""
 
 _lock = threading.Lock()
 _idle: dict[Hashable, Run] = {}
-_in_vain: dict[Hashable, tuple[Options, int]] = {}
-"""Calls that are not tried. The options are kept, since they are found by their identity."""
 
 
 def _forget() -> None:
@@ -64,7 +58,6 @@ def release() -> None:
     """Give up all prepared runs and their memory."""
     with _lock:
         _idle.clear()
-        _in_vain.clear()
 
 
 def denoise(
@@ -78,33 +71,18 @@ def denoise(
     key = x.shape, x.dtype.char, tile, number, id(options), level
     with _lock:
         run = _idle.pop(key, None)
-        if run is None and key in _in_vain:
-            own, calls = _in_vain.pop(key)
-            if calls:
-                _in_vain[key] = own, calls - 1
-                return None
     new = run is None
     if run is None:
         if not _possible(x, options, level):
-            _note_in_vain(key, options, 1 << 62)
             return None
         run = Run(x[: _rows_at_once(x, options, level, number)], options, level, tile)
     found = run(x, out, number)
-    if found is None:
-        _note_in_vain(key, options, WAIT)
     with _lock:
         _idle[key] = run
         if new:
             while len(_idle) > IDLE or sum(own.size for own in _idle.values()) > memory.RETAINED // 2:
                 _idle.pop(next(iter(_idle)))
     return found
-
-
-def _note_in_vain(key: Hashable, options: Options, calls: int) -> None:
-    with _lock:
-        if len(_in_vain) >= KNOWN:
-            _in_vain.pop(next(iter(_in_vain)))
-        _in_vain[key] = options, calls
 
 
 def _copies(options: Options, level: int) -> int:
