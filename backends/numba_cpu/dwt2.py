@@ -95,7 +95,7 @@ def synthesising(
         place = sections, *sizes[:2]
         finer, target = memory.placed(place, dtype) if j > 1 else launching.destination(out, place, dtype)
         own = np.ascontiguousarray(thresholds[3 * (j - 1) : 3 * j])
-        arguments = target, memory.addresses(bands), *rows, *columns, launching.KEEP, function, own
+        arguments = target, memory.addresses(bands), *rows, *columns, function, own
         jobs.append(launching.job(entries.SECTION_INVERSE, dtype, sections, launch, arguments, (bands, finer)))
         y = finer
     return y, jobs

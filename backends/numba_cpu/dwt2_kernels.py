@@ -9,7 +9,8 @@ import numpy as np
 
 from .adapter import part
 from .dwt import PADDING
-from .dwt_kernels import extension, shrink, split_row
+from .dwt_kernels import analyse_all, extension, shrink, split_row
+from .launching import KEEP
 from .native import GROUP_BYTES
 from .vector import analyse, clear, greater, lesser, synthesise, tail, view
 
@@ -25,20 +26,6 @@ def own_tile(job, sizes, tile):
     section, place = job // (down * across), job % (down * across)
     top, left = place // across * height, place % across * width
     return section, top, left, lesser(height, sizes[2] - top), lesser(width, sizes[3] - left)
-
-
-@part
-def _columns(u, u_at, v, v_at, step, count, lo, hi, s, s_at, r, r_at, ends):
-    """Compute `vector.analyse` of ``count`` places: whole groups where they fit, the rest by way of ``ends``."""
-    group = GROUP_BYTES // lo.itemsize
-    whole = count // group * group
-    for p in range(0, whole, group):
-        analyse(u, u_at + p, v, v_at + p, step, lo, hi, s, s_at + p, r, r_at + p)
-    if whole < count:
-        analyse(u, u_at + whole, v, v_at + whole, step, lo, hi, ends, 0, ends, group)
-        for i in range(count - whole):
-            s[s_at + whole + i] = ends[i]
-            r[r_at + whole + i] = ends[group + i]
 
 
 @part
@@ -66,9 +53,8 @@ def forward(
     taps = len(column_lo)
     stride, length = width + len(lo) // 2 + group + PADDING, (2 * height + taps - 2) * pitch
     factors, places = view(workspace, 3, sizes), view(workspace + 24, 3, sizes)
-    ends = view(workspace + 64, 2 * group, lo)
-    blocks = workspace + 64 + 2 * group * size
-    clear(view(workspace + 64, 2 * (group + stride + length) + group + 6 * pitch, lo))
+    blocks = workspace + 64
+    clear(view(blocks, 2 * (stride + length) + group + 6 * pitch, lo))
     even, odd = view(blocks, stride, lo), view(blocks + stride * size, stride, lo)
     terms = view(blocks + 2 * stride * size, 6 * pitch, lo)
     scratch = view(blocks + (2 * stride + 6 * pitch) * size, 2 * length + group, lo)
@@ -104,8 +90,8 @@ def forward(
             detail = view(bands[2 * half + 1] + first * size, (filled - 1) * n + count, lo)
             for r in range(filled):
                 at = half * length + 2 * r * pitch
-                _columns(scratch, at, scratch, at + pitch, 2 * pitch, count, column_lo, column_hi,
-                         smooth, r * n, detail, r * n, ends)  # fmt: skip
+                analyse_all(scratch, at, scratch, at + pitch, 2 * pitch, count, column_lo, column_hi,
+                            smooth, r * n, detail, r * n)  # fmt: skip
 
 
 @part
@@ -122,23 +108,22 @@ def _shrunk(band, n, at, count, function, threshold, out):
 @part
 def inverse(
     sizes, tile, target, bands, shift, even_taps, odd_taps, column_shift, column_even, column_odd,
-    keep, function, thresholds, workspace, begin, end,
+    function, thresholds, workspace, begin, end,
 ):  # fmt: skip
     """Reconstruct tiles ``begin`` to ``end``, counted through all sections, with the details shrunk on load.
 
     As in `forward`; tiles are of pairs of samples that begin at the output sample of coefficient 0, ``shift``.
-    ``thresholds`` (3, sections) in float64 are for cD, cV and cH; ``keep`` is the function that leaves cA unchanged.
+    ``thresholds`` (3, sections) in float64 are for cD, cV and cH; cA is unchanged.
     """
     rows, columns, m, n = sizes[0], sizes[1], sizes[2], sizes[3]
     height, width, down, across, pitch = tile[0], tile[1], tile[2], tile[3], tile[4]
     size, group = even_taps.itemsize, GROUP_BYTES // even_taps.itemsize
     phases, column_phases = len(even_taps) // 2, len(column_even) // 2
     stride, length = width + phases + group + PADDING, (height + column_phases - 1) * pitch
-    ends, blocks = view(workspace, 2 * group, even_taps), workspace + 2 * group * size
-    clear(view(workspace, 2 * (group + stride + length) + group + pitch, even_taps))
-    smooth, detail = view(blocks, stride, even_taps), view(blocks + stride * size, stride, even_taps)
-    spare = view(blocks + 2 * stride * size, pitch, even_taps)
-    scratch = view(blocks + (2 * stride + pitch) * size, 2 * length + group, even_taps)
+    clear(view(workspace, 2 * (stride + length) + group + pitch, even_taps))
+    smooth, detail = view(workspace, stride, even_taps), view(workspace + stride * size, stride, even_taps)
+    spare = view(workspace + 2 * stride * size, pitch, even_taps)
+    scratch = view(workspace + (2 * stride + pitch) * size, 2 * length + group, even_taps)
     for job in range(begin, end):
         section, place = job // (down * across), job % (down * across)
         top = -column_shift // 2 + place // across * height
@@ -150,7 +135,7 @@ def inverse(
             for half in range(2):
                 for high in range(2):
                     band = 2 * high + half
-                    does = function if band else keep
+                    does = function if band else KEEP
                     limit = thresholds[3 - band, section] if band else 0.0
                     _shrunk(view(bands[band] + start, n, even_taps), n, left, count + phases - 1, does,
                             even_taps.dtype.type(limit), detail if high else smooth)  # fmt: skip
@@ -165,5 +150,4 @@ def inverse(
             at, out = r * pitch + skip, (section * rows + above) * columns + begins + skip
             first = view(target + out * size, used, even_taps) if above >= 0 else spare
             second = view(target + (out + columns) * size, used, even_taps) if above + 1 < rows else spare
-            _columns(scratch, at, scratch, length + at, pitch, used, column_even, column_odd,
-                     first, 0, second, 0, ends)  # fmt: skip
+            analyse_all(scratch, at, scratch, length + at, pitch, used, column_even, column_odd, first, 0, second, 0)

@@ -130,6 +130,18 @@ def peak(address, sign_off, workspace, begin, end):
 
 
 @part
+def analyse_all(u, u_at, v, v_at, step, count, lo, hi, s, s_at, r, r_at):
+    """Compute `vector.analyse` of ``count`` places: whole groups where they fit, and halves of groups for the rest."""
+    p, group, half = 0, GROUP_BYTES // lo.itemsize, HALF // lo.itemsize
+    while p + group <= count:
+        analyse(u, u_at + p, v, v_at + p, step, lo, hi, s, s_at + p, r, r_at + p)
+        p += group
+    while p < count:
+        analyse_some(u, u_at + p, v, v_at + p, step, lo, hi, s, s_at + p, r, r_at + p, 0, count - p)
+        p += half
+
+
+@part
 def forward(
     lengths, left, right, step, tiles, scratch, rows, details, approximation, first, mode, measured, sign_off, past,
     lo, hi, workspace, begin, end,
@@ -145,7 +157,7 @@ def forward(
     Returns the `peak` of rows of ``measured`` samples.
     """
     depth, taps, size, highest = len(lengths) - 1, len(lo), lo.itemsize, sign_off[0] & 0
-    phases, group, half = taps // 2, GROUP_BYTES // lo.itemsize, HALF // lo.itemsize
+    phases, group = taps // 2, GROUP_BYTES // lo.itemsize
     pitch, stride = scratch + PADDING, BLOCK + phases + group + PADDING
     starts, stops = (
         view(workspace, 2 * (depth + 1), lengths),
@@ -222,14 +234,7 @@ def forward(
                         while p + group <= count:
                             analyse_past(even, p, odd, p, 1, lo, hi, target, at - start + p, high, high_at + p)
                             p += group
-                    while p + group <= count:
-                        analyse(even, p, odd, p, 1, lo, hi, target, at - start + p, high, high_at + p)
-                        p += group
-                    while p < count:
-                        analyse_some(
-                            even, p, odd, p, 1, lo, hi, target, at - start + p, high, high_at + p, 0, count - p
-                        )
-                        p += half
+                    analyse_all(even, p, odd, p, 1, count - p, lo, hi, target, at - start + p, high, high_at + p)
                     at = to
     return highest
 

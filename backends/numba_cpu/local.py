@@ -117,7 +117,7 @@ def of_rows(pyramid: launching.Packed, thresholds: Floats) -> tuple[launching.Pa
 
 SOURCE, TARGET, ROWS, COLUMNS, STRIP, STRIPS, FIRST, DOWN, ACROSS = range(9)
 """Fields of a band: addresses, shape, rows of a strip, strips of a section, the first strip, which axes go round."""
-TILE = 1 << 15
+STRIP_SIZE = 1 << 15
 """Coefficients of a strip."""
 
 
@@ -134,7 +134,7 @@ def _sections_shrunk(pyramid: Pyramid, shrinkage: Shrinkage) -> Pyramid:
     for fields, source, target, (sections, rows, columns), (down, across) in (
         (fields, source, target, band.shape, pair) for fields, source, target, band, pair in places
     ):
-        strip = max(TILE // max(columns, 1), 1)
+        strip = max(STRIP_SIZE // max(columns, 1), 1)
         fields[:] = source, target, rows, columns, strip, -(-rows // strip), strips, down.periodic, across.periodic
         strips += sections * int(fields[STRIPS])
     longest, floats = int(table[:, COLUMNS].max()), np.empty(0, bands[0].real.dtype)

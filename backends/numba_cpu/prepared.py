@@ -7,8 +7,6 @@ row can be denoised so.
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Hashable
 
 import numpy as np
@@ -24,9 +22,6 @@ from . import dwt, entries, launching, local, memory, modwt, native, team
 from .launching import Analysing, Synthesising
 from .selection import GRAIN, NumbaStatistics, Peak, cut_from, no_samples
 
-GIVEN, GLOBAL, LEVEL = range(3)
-NOISE_OF = {"global": GLOBAL, "level": LEVEL}
-"""Where the noise comes from; it is given if ``sigma`` is a number."""
 LINEAR, FIXED, BAYES = range(3)
 RULES = {"linear": LINEAR, "fixed": FIXED, "bayes": BAYES}
 """Thresholds that are multiples of the noise, numbers of the user, and those of rule "bayes"."""
@@ -41,33 +36,14 @@ More leave the caches before they are used again.
 """
 IDLE = 8
 """Prepared runs that are kept at most."""
-KNOWN = 64
-"""Kinds of arrays that are remembered at most because their run was in vain."""
-WAIT = 8
-"""Arrays of a kind that are not tried after one whose run was in vain: they are often alike."""
 
-_lock = threading.Lock()
 _idle: dict[Hashable, Run] = {}
-_in_vain: dict[Hashable, tuple[Options, int]] = {}
-"""Calls that are not tried. The options are kept, since they are found by their identity."""
-
-
-def _forget() -> None:
-    """Begin with nothing prepared: another thread may have held the lock when the process was forked."""
-    global _lock
-    _lock = threading.Lock()
-    release()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+"""Prepared runs that no thread uses. Each operation on this dictionary is atomic, so there is no lock."""
 
 
 def release() -> None:
     """Give up all prepared runs and their memory."""
-    with _lock:
-        _idle.clear()
-        _in_vain.clear()
+    _idle.clear()
 
 
 def denoise(
@@ -79,35 +55,19 @@ def denoise(
     """
     number = threads.get_num_threads()
     key = x.shape, x.dtype.char, tile, number, id(options), level
-    with _lock:
-        run = _idle.pop(key, None)
-        if run is None and key in _in_vain:
-            own, calls = _in_vain.pop(key)
-            if calls:
-                _in_vain[key] = own, calls - 1
-                return None
+    run = _idle.pop(key, None)
     new = run is None
     if run is None:
         if not _possible(x, options, level):
-            _note_in_vain(key, options, 1 << 62)
             return None
         run = Run(x[: _rows_at_once(x, options, level, number)], options, level, tile)
     found = run(x, out, number)
-    if found is None:
-        _note_in_vain(key, options, WAIT)
-    with _lock:
-        _idle[key] = run
-        if new:
-            while len(_idle) > IDLE or sum(own.size for own in _idle.values()) > memory.RETAINED // 2:
-                _idle.pop(next(iter(_idle)))
+    _idle[key] = run
+    for oldest in list(_idle) if new else ():
+        if len(_idle) <= IDLE and sum(own.size for own in list(_idle.values())) <= memory.RETAINED // 2:
+            break
+        _idle.pop(oldest, None)
     return found
-
-
-def _note_in_vain(key: Hashable, options: Options, calls: int) -> None:
-    with _lock:
-        if len(_in_vain) >= KNOWN:
-            _in_vain.pop(next(iter(_in_vain)))
-        _in_vain[key] = options, calls
 
 
 def _copies(options: Options, level: int) -> int:
@@ -164,15 +124,16 @@ class Run:
         wanted = {"level": range(1, bands + 1), "global": (1,)}.get(str(sigma), ())
         rule = _rule(options)
         counted, _ = statistics.surveying(wanted, rule == "bayes")
-        noise_of, scale = (NOISE_OF[sigma], rules.MAD_TO_SIGMA) if isinstance(sigma, str) else (GIVEN, float(sigma))
-        where = memory.address(x), samples, noise_of, RULES[str(rule)]
+        scale = rules.MAD_TO_SIGMA if isinstance(sigma, str) else float(sigma)
+        medians = {"level": statistics.medians, "global": statistics.medians[:1]}
+        self._medians = medians.get(str(sigma), np.ones((1, self._rows)))
+        where = memory.address(x), samples, RULES[str(rule)]
         factors, gains = options.factors(bands, samples)
         kept = [rule == "bayes" and band.level > level - options.keep for band in options.bands(level)]
         own = np.where(kept, 0, gains)  # without noise the threshold is 0
-        numbers = statistics.medians, statistics.powers, statistics.counts, scale, factors, own
+        numbers = self._medians, statistics.powers, statistics.counts, scale, factors, own
         thresholds, function = np.empty((bands, self._rows)), launching.KEEP
         self._thresholds, self._gains = thresholds, np.repeat(scale * gains[:, None], self._rows, axis=1)
-        self._medians = {GIVEN: None, GLOBAL: statistics.medians[:1], LEVEL: statistics.medians}[noise_of]
         limits = np.inf if shrinks_locally else most, thresholds, peak.infinite
         work = entries.CHOOSE.of(x.dtype, *where, *numbers, *limits, no_samples(x.dtype))
         jobs += [*counted, team.Job(work, self._rows, GRAIN)]
@@ -216,8 +177,7 @@ class Run:
 
     def _measured(self) -> Measured:
         """Return noise and thresholds of the block just denoised."""
-        sigma = self._gains if self._medians is None else self._medians * self._gains
-        return Measured(sigma, self._thresholds.copy(), None)
+        return Measured(self._medians * self._gains, self._thresholds.copy(), None)
 
     def _without_trend(self, x: Array, y: Array, number: int) -> bool:
         """Denoise a block without its trend, which is added again, and return whether this was possible."""

@@ -12,7 +12,7 @@ from wavefilt.thresholding.rules import bayes_formula
 from .adapter import part
 from .native import GROUP_BYTES as RANKED
 from .native import VECTOR_BYTES
-from .prepared import BAYES, GIVEN, LEVEL, LINEAR
+from .prepared import BAYES, LINEAR
 from .selection import DENSITY, GUESSES, LISTED, MAD, RATIOS, SAMPLED, SHORT, SPREAD, STEP
 from .vector import greater, lesser, list_inside, list_inside_some, ranked, ranked_few, tail, view
 
@@ -339,14 +339,14 @@ _bayes = part(bayes_formula(_greater, _smaller, _quotient, _root), fastmath=Fals
 
 @part
 def choose(
-    samples, length, noise_of, rule, medians, powers, counts, scale, factors, gains, most, thresholds, other, like,
+    samples, length, rule, medians, powers, counts, scale, factors, gains, most, thresholds, other, like,
     workspace, begin, end,
 ):  # fmt: skip
     """Choose thresholds (bands, rows), at most ``most``, for rows ``begin`` to ``end``; return 0, or else ``other``.
 
     The latter means that the thresholds of a row are all 0, or not all finite, or that the row may be dead. ``scale``
-    is the noise, or the factor from medians (bands, rows) to the noise; ``gains`` multiply it in each band.
-    ``noise_of`` and ``rule`` are numbers of `prepared`.
+    is the factor from ``medians``, (bands, rows) or (1, rows) for all bands, to the noise; ``gains`` multiply it in
+    each band. ``rule`` is a number of `prepared`.
     """
     for row in range(begin, end):
         x = view(samples + row * length * like.itemsize, length, like)
@@ -355,10 +355,7 @@ def choose(
             return other
         any_removed = False
         for band in range(len(counts)):
-            sigma = scale
-            if noise_of != GIVEN:
-                sigma = medians[band if noise_of == LEVEL else 0, row] * scale
-            sigma *= gains[band]
+            sigma = medians[lesser(band, len(medians) - 1), row] * scale * gains[band]
             threshold = factors[band]
             if rule == LINEAR:
                 threshold = sigma * factors[band]
