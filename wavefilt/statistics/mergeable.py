@@ -276,7 +276,7 @@ class Summation:
     def measure_whole(self, details: Array) -> tuple[float, float]:
         """Return the median of |d| and the mean of |d|² of a row (details,)."""
         statistics = ReferenceStatistics([details[None]])
-        return float(statistics.median_abs([1])[0, 0]), float(statistics.mean_square()[0, 0])
+        return float(statistics.quantile_abs([1])[0, 0]), float(statistics.mean_square()[0, 0])
 
     def measure(
         self, details: Array, ends: Counts, interval: Interval | None, table: Array | None
@@ -399,10 +399,7 @@ class PassStatistics:
     def groups(self) -> int:
         return self.state.groups
 
-    def median_abs(self, levels: Sequence[int]) -> Floats:
-        return self.quantile_abs(levels, 0.5)
-
-    def quantile_abs(self, levels: Sequence[int], share: float) -> Floats:
+    def quantile_abs(self, levels: Sequence[int], share: float = 0.5) -> Floats:
         if share != self.state.share:
             self.state = replace(self.state, share=share, search={}, medians={})
         missing = [i for i in levels if i not in self.state.medians]

@@ -51,8 +51,7 @@ def noise(statistics: Statistics, sigma: str | float, parts: int = 1, share: flo
     if not isinstance(sigma, str):
         return np.full((levels, statistics.groups), float(sigma))
     measured = range(1, levels + 1) if sigma == "level" else [1]
-    quantiles = statistics.median_abs(measured) if share == 0.5 else statistics.quantile_abs(measured, share)
-    found = quantiles * quantile_to_sigma(parts, share)
+    found = statistics.quantile_abs(measured, share) * quantile_to_sigma(parts, share)
     return found if sigma == "level" else np.repeat(found, levels, axis=0)
 
 
