@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import warnings
 from functools import lru_cache
@@ -12,6 +11,7 @@ import numpy as np
 import pywt
 
 from wavefilt.errors import OptionError
+from wavefilt.vocabulary import nearest
 
 
 @runtime_checkable
@@ -67,11 +67,8 @@ def _named(name: str) -> pywt.Wavelet:
     except ValueError as error:
         if name in pywt.wavelist(kind="continuous"):
             raise OptionError(CONTINUOUS.format(name)) from error
-        near = difflib.get_close_matches(name.lower(), names(), n=3)
-        hint = f"; did you mean {' or '.join(near)}?" if near else ""
-        raise OptionError(
-            f"unknown wavelet {name!r}: {len(names())} discrete wavelets are known{hint} (`wavefilt wavelets`)"
-        ) from error
+        known = f"{len(names())} discrete wavelets are known (`wavefilt wavelets`)"
+        raise OptionError(f"unknown wavelet {name!r}: {known}{nearest(name, names())}") from error
 
 
 LARGEST_ERROR = 1e-6
