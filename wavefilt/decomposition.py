@@ -30,8 +30,8 @@ from wavefilt.wavelets.filters import (
     as_reconstructing,
     as_wavelet,
     detail_lengths,
+    lengths_from,
     max_level,
-    synthesis_length,
 )
 
 Wavelets: TypeAlias = "WaveletLike | tuple[WaveletLike, WaveletLike]"
@@ -550,7 +550,7 @@ def _recomposed(coeffs: Sequence[Any], analysis: Analysis, axes: Iterable[int], 
             raise ValueError(f"coeffs[{i}] of shape {shape} does not belong together with the other coefficients")
     given = [None if bands is None else tuple(bands[0].shape[axis] for axis in axes) for bands in levels]
     analysis = replace(analysis, level=len(levels) - 1)
-    sizes, shape = (_dwt_sizes if word == "dwt" else _modwt_sizes)(given, analysis)
+    sizes, shape = _sizes(given, analysis)
     coefficients = list[Array]()
     for i, (bands, size) in enumerate(zip(levels, sizes, strict=True)):
         if bands is None:
@@ -581,37 +581,26 @@ def _without(shape: tuple[int, ...], axes: Axes) -> tuple[int, ...]:
     return tuple(n for axis, n in enumerate(shape) if axis not in axes)
 
 
-def _dwt_sizes(given: Sequence[tuple[int, ...] | None], analysis: Analysis) -> tuple[Sizes, tuple[int, ...]]:
-    """Return the lengths of all coefficients and of the samples.
+def _sizes(given: Sequence[tuple[int, ...] | None], analysis: Analysis) -> tuple[Sizes, tuple[int, ...]]:
+    """Return the lengths of all coefficients, boundary coefficients included, and of the samples.
 
-    Where a length is odd, the approximation from coarser levels is one longer than the details of its level.
+    Where a length is odd, an approximation from coarser levels of the DWT is one longer than the details of its level.
     """
-    shape = given[0] or given[1]
-    assert shape is not None
-    sizes = [shape]
-    for i, size in enumerate(given[1:], 1):
-        sizes.append(size or shape)
-        if any(n - m not in (0, 1) for n, m in zip(shape, sizes[i], strict=True)):
-            raise ValueError(f"coeffs[{i}] of lengths {sizes[i]} does not fit the coarser coefficients of {shape}")
-        along = zip(sizes[i], analysis.wavelets, analysis.modes, strict=True)
-        shape = tuple(synthesis_length(n, filters.dec_len, mode) for n, filters, mode in along)
-        if min(shape) < 1:
-            raise ValueError(f"coeffs[{i}] is too short for filters of {analysis.taps} taps")
-    sizes[0] = sizes[min(1, analysis.level)]
-    return sizes, shape
-
-
-def _modwt_sizes(given: Sequence[tuple[int, ...] | None], analysis: Analysis) -> tuple[Sizes, tuple[int, ...]]:
-    """Return the lengths of all coefficients, boundary coefficients included, and of the samples."""
-    along = list(zip(analysis.wavelets, analysis.modes, strict=True))
-    levels = [analysis.level, *range(analysis.level, 0, -1)]
-    more = [tuple(modwt_length(0, filters.rec_len, mode, level) for filters, mode in along) for level in levels]
-    first = next(place for place, size in enumerate(given) if size)
-    shape = tuple(n - m for n, m in zip(given[first] or (), more[first], strict=True))
-    sizes = [tuple(n + m for n, m in zip(shape, own, strict=True)) for own in more]
-    if min(shape) < 1 or any(own not in (None, size) for own, size in zip(given, sizes, strict=True)):
-        lengths = [own for own in given if own]
-        raise ValueError(f"coeffs of lengths {lengths} do not belong together in mode {analysis.modes[0]!r}")
+    levels, decimated, along = [analysis.level, *range(analysis.level, 0, -1)], analysis.transform.word == "dwt", []
+    for axis, (filters, mode) in enumerate(zip(analysis.wavelets, analysis.modes, strict=True)):
+        known = {level: size[axis] for level, size in zip(levels, given, strict=True) if size}
+        if decimated:
+            along.append(lengths_from(known, filters.dec_len, mode))
+        else:
+            more = [modwt_length(0, filters.rec_len, mode, level) for level in range(analysis.level + 1)]
+            along.append([known[max(known)] - more[max(known)] + n for n in more])
+    shape, *sizes = zip(*along, strict=True)
+    sizes = [*sizes[-1:], *reversed(sizes)] or [shape]
+    for i, (own, size) in enumerate(zip(given, sizes, strict=True)):
+        more = [n - m for n, m in zip(own or size, size, strict=True)]
+        if min(shape) < min(analysis.level, 1) or not set(more) <= {0, int(decimated and i == 0)}:
+            what = f"belong together with the others, or is too short for filters of {analysis.taps} taps"
+            raise ValueError(f"coeffs[{i}] of lengths {own} does not {what}")
     return sizes, shape
 
 

@@ -20,7 +20,7 @@ from wavefilt.arrays import Array, dtype_name
 from wavefilt.decomposition import analysis_of, as_axes, as_floating, check_reflection, from_blocks, prepared, to_blocks
 from wavefilt.transforms import Pyramid
 from wavefilt.vocabulary import Mode, check
-from wavefilt.wavelets.filters import WaveletLike, detail_lengths, synthesis_length
+from wavefilt.wavelets.filters import WaveletLike, lengths_from
 
 
 class WaveletPackets(dict[str, Array]):
@@ -195,18 +195,13 @@ def _check_basis(nodes: Mapping[str, Any]) -> None:
 
 def _packet_lengths(given: dict[str, int], taps: int, mode: str, samples: int | None) -> list[int]:
     """Return the length of the nodes of every level, the samples first. Raises ValueError if they do not fit."""
-    known = {len(name): length for name, length in given.items()}
-    deepest = max(known)
-    if samples is None:
-        samples = known[deepest]
-        for level in range(deepest - 1, -1, -1):
-            samples = known.get(level, synthesis_length(samples, taps, mode))
-    elif operator.index(samples) < 1:
+    if samples is not None and operator.index(samples) < 1:
         raise ValueError(f"samples={samples} must be at least 1")
-    lengths = [samples, *detail_lengths(samples, taps, mode, deepest)] if samples > 0 else [0] * (deepest + 1)
+    known = {len(name): length for name, length in given.items()} | ({} if samples is None else {0: samples})
+    lengths = lengths_from(known, taps, mode)
     for name, length in given.items():
         if length != lengths[len(name)] or length < 1:
-            wanted = f"{lengths[len(name)]} of {samples} samples" if samples > 0 else f"more for {taps} taps"
+            wanted = f"{lengths[len(name)]} of {lengths[0]} samples" if lengths[0] else f"more for {taps} taps"
             raise ValueError(f"node {name!r} has {length} coefficients, not {wanted}; samples= is the length of all")
     check_reflection(lengths, mode)
     return lengths

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Protocol, TypeAlias, runtime_checkable
 
@@ -131,6 +132,14 @@ def detail_lengths(samples: int, taps: int, mode: str, level: int) -> list[int]:
     return lengths[1:]
 
 
-def synthesis_length(coefficients: int, taps: int, mode: str) -> int:
-    """Return the number of samples of one inverse level: 2m for periodization, 2m - taps + 2 otherwise."""
-    return 2 * coefficients if mode == "periodization" else 2 * coefficients - taps + 2
+def lengths_from(known: Mapping[int, int], taps: int, mode: str) -> list[int]:
+    """Return the number of samples, and of coefficients of every level, finest first, from those of some levels.
+
+    Level 0 are the samples, and the deepest level is known. From m coefficients, an unknown level has 2m for
+    periodization, otherwise 2m - taps + 2. All are 0 if that is none. Known lengths may not fit the others.
+    """
+    deepest, less = max(known), 0 if mode == "periodization" else taps - 2
+    samples = known[deepest]
+    for level in range(deepest - 1, -1, -1):
+        samples = known.get(level, 2 * samples - less)
+    return [samples, *detail_lengths(samples, taps, mode, deepest)] if samples > 0 else [0] * (deepest + 1)
