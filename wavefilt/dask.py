@@ -179,7 +179,7 @@ class _BlockJob(Job):
             return count(state, [[] for _ in state.counts])
         rows, chunk = self._rows(x), Chunk(slice(0, len(x)), self.samples, (part,))
         pyramid = rows.decompose(chunk, self)
-        return count(state, self.details(chunk, pyramid.coefficients), rows.backend.summation.tabulate)
+        return count(state, self.details(chunk, pyramid), rows.backend.summation.tabulate)
 
     def thresholds(self, state: State) -> tuple[Floats, Floats]:
         """Return noise and thresholds (levels, groups), finest level first."""

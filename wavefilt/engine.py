@@ -69,13 +69,13 @@ class Job:
         """Detail coefficients of a whole row in each band, finest first."""
         return np.array(self.options.sizes(self.analysis, (self.samples,)), np.int64)
 
-    def details(self, chunk: Chunk, coefficients: tuple[Array, ...], first: int = 0) -> Details:
+    def details(self, chunk: Chunk, pyramid: Pyramid, first: int = 0) -> Details:
         """Return the detail coefficients that belong to the chunk, and their places in a group.
 
         ``first`` is the place of the first row of the group.
         """
         bands, found = self.options.bands(self.level), []
-        counted = self.options.counted(coefficients, self.analysis, (chunk.length,))
+        counted = self.options.counted(pyramid).details
         for band, details, length in zip(bands, counted, self.lengths.tolist(), strict=True):
             spacing = self.options.transform.spacing(band.level)
             starts = [(chunk.place - first) * length + (part.start >> spacing) for part in chunk.parts]
@@ -450,9 +450,8 @@ class _SegmentGroup:
                 analysis = options.transform.analysis(options.filters, mode, pyramids[i].level)
                 measured[i] = backend.decompose(np.ascontiguousarray(self._rows[i][:, there]), analysis)
                 gappy[i] = None if part.live[there].all() else part.live[there]
-        if options.shrinks_approximation:  # the approximation of fewer levels is no band of the others
-            deepest = max(pyramid.level for pyramid in measured)
-            measured = [p.with_approximation if p.level == deepest else p for p in measured]
+        deepest = max(pyramid.level for pyramid in measured)  # approximations of fewer levels are no band of the others
+        measured = [options.counted(pyramid) if pyramid.level == deepest else pyramid for pyramid in measured]
         if not any(live is not None for live in gappy):
             return backend.statistics(measured, options.scope)
         found: list[list[Array]] = []

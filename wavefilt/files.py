@@ -292,8 +292,7 @@ class FileRows(engine.Rows):
             if kept is None:
                 statistics: Statistics = self.statistics(job, own)
             else:
-                counted = kept.with_approximation if options.shrinks_approximation else kept
-                statistics = self.backend.statistics([counted], options.scope)
+                statistics = self.backend.statistics([options.counted(kept)], options.scope)
             measured = measure(options, statistics, samples * (len(numbers) if record else 1))
             if measured is None:
                 raise ValueError(SQUARES_OVERFLOW)
@@ -402,7 +401,7 @@ class FileRows(engine.Rows):
         first, last = group[0].place, group[-1].place + len(group[-1].numbers)
 
         def run(add: Callable[[Details], None]) -> None:
-            self.run(group, job, lambda chunk, p: add(job.details(chunk, p.coefficients, first)))
+            self.run(group, job, lambda chunk, p: add(job.details(chunk, p, first)))
 
         counts = job.lengths * np.int64(last - first)
         state = State(counts, 1, self.x.real.dtype, self.plan.bins, True)
@@ -420,9 +419,7 @@ class FileRows(engine.Rows):
             first = int(at % 1 * (samples - length))
             x = self.read(int(rows[int(at)]), first, first + length)[None]
             x = x if job.options.trend is None else of_rows(x, job.options.trend).removed(x)
-            details = job.options.counted(
-                self.backend.decompose(x, job.analysis).coefficients, job.analysis, x.shape[1:]
-            )
+            details = job.options.counted(self.backend.decompose(x, job.analysis)).details
             found.append([d[0, taps:-taps] if d.shape[1] > 4 * taps else d[0] for d in details])  # without the ends
         return {level: around_median(np.concatenate([d[level - 1] for d in found]), self.plan.bins) for level in levels}
 

@@ -20,7 +20,7 @@ from wavefilt.statistics.reference import Statistics
 from wavefilt.thresholding import rules, shrinkage
 from wavefilt.thresholding.blocks import Blocks
 from wavefilt.thresholding.local import REACH
-from wavefilt.transforms import Analysis, Band, Transform
+from wavefilt.transforms import Analysis, Band, Pyramid, Transform
 from wavefilt.transforms.base import noise_gains
 from wavefilt.vocabulary import (
     DETRENDS,
@@ -620,10 +620,9 @@ class Options:
         details = self.transform.sizes(analysis, shape)
         return [*details, *details[-1:]] if self.shrinks_approximation else details
 
-    def counted(self, coefficients: tuple[Any, ...], analysis: Analysis, shape: tuple[int, ...]) -> tuple[Any, ...]:
-        """Return the coefficients of each of `bands` that rules count, arrays (batch, coefficients)."""
-        bands = self.transform.counted(coefficients, analysis, shape)
-        return bands if self.shrinks_approximation else bands[:-1]
+    def counted(self, pyramid: Pyramid) -> Pyramid:
+        """Return a pyramid whose `Pyramid.details` are the coefficients of all `bands`."""
+        return pyramid.with_approximation if self.shrinks_approximation else pyramid
 
     def cut(self, numbers: Floats, level: int) -> Floats:
         """Return noise or thresholds (bands, groups) for fewer levels.
