@@ -347,26 +347,9 @@ class Options:
     noise: Noise = field(init=False, repr=False, compare=False)
     """The option ``sigma``."""
 
-    if TYPE_CHECKING:
+    if TYPE_CHECKING:  # the values above are resolved from others, which are checked when they are given
 
-        def __init__(
-            self,
-            wavelet: WaveletLike | None = None,
-            level: int | None = None,
-            mode: Mode = "symmetric",
-            rule: rules.Rule | RuleName | Callable[..., Floats] | float | Sequence[float] | None = None,
-            shrink: Shrink | Estimator | Callable[[Array, Array], Array] | None = None,
-            sigma: NoiseForm | None = "level",
-            scope: Scope = "trace",
-            keep: int = 0,
-            transform: Transform | str = "dwt",
-            spins: int = 1,
-            ndim: Literal[1, 2] = 1,
-            detrend: Detrend | None = None,
-            blend: float = 0.0,
-            basis: Basis | None = None,
-            statics: bool = False,
-        ) -> None: ...
+        def __init__(self, *args: Any, **options: Any) -> None: ...
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "transform", transforms.find(self.transform, self.ndim, self.basis))
