@@ -102,7 +102,10 @@ def measure(
 
 
 class Rows(ABC):
-    """Rows (traces, samples) that are denoised chunk by chunk; ``x`` are the samples of the chunk taken last."""
+    """Rows (traces, samples) that are denoised chunk by chunk.
+
+    ``x`` are the samples of the chunk taken last, ``trends`` those of the rows of chunks by their first row.
+    """
 
     def __init__(self, x: Array, backend: Backend) -> None:
         self.x, self.backend, self.trends = x, backend, dict[int, Trend]()
@@ -138,20 +141,17 @@ class Rows(ABC):
 
     def _fit(self, chunk: Chunk, x: Array, kind: Detrend) -> None:
         """Fit the trends of the rows of a chunk ``x``; a row is read if the chunk does not hold all of it."""
-        own = chunk.numbers
-        if own.start not in self.trends and chunk.parts[0].stop == chunk.samples:
-            self.trends |= zip(own, of_rows(x, kind).each, strict=True)
-        elif own.start not in self.trends:
-            self.trends[own.start] = fit_read(partial(self.read, own.start), chunk.samples, kind)
+        row, whole = chunk.rows.start, chunk.parts[0].stop == chunk.samples
+        if row not in self.trends:
+            self.trends[row] = of_rows(x, kind) if whole else fit_read(partial(self.read, row), chunk.samples, kind)
 
     def _with_trends(self, chunk: Chunk, x: Array, out: Array, operation: np.ufunc) -> Array:
         """Subtract the trends of the rows from a chunk ``x``, or add them again; the result is in ``out``."""
-        for i, row in enumerate(chunk.numbers):
-            begin = 0
-            for part in chunk.parts:
-                own = slice(begin, begin + part.last - part.first)
-                self.trends[row].change(operation, x[i : i + 1, own], part.first, out[i : i + 1, own])
-                begin = own.stop
+        begin = 0
+        for part in chunk.parts:
+            own = slice(begin, begin + part.last - part.first)
+            self.trends[chunk.rows.start].change(operation, x[:, own], part.first, out[:, own])
+            begin = own.stop
         return out
 
 
