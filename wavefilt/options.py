@@ -18,8 +18,7 @@ from wavefilt.arrays import Array, Floats
 from wavefilt.errors import OptionError
 from wavefilt.statistics.reference import Statistics
 from wavefilt.thresholding import rules, shrinkage
-from wavefilt.thresholding.blocks import Blocks
-from wavefilt.thresholding.local import REACH
+from wavefilt.thresholding.local import REACH, Blocks
 from wavefilt.transforms import Analysis, Band, Pyramid, Transform
 from wavefilt.transforms.base import noise_gains
 from wavefilt.vocabulary import (

@@ -14,8 +14,7 @@ import numpy as np
 from wavefilt.arrays import Array, Floats
 from wavefilt.errors import OptionError
 from wavefilt.thresholding import empirical_bayes
-from wavefilt.thresholding.blocks import ROOT, Blocks
-from wavefilt.thresholding.local import BIVARIATE, LAMBDA, LAMBDA_MEASURED, Bivariate, Local, Together
+from wavefilt.thresholding.local import BIVARIATE, LAMBDA, LAMBDA_MEASURED, ROOT, Bivariate, Blocks, Local, Together
 from wavefilt.thresholding.shrinkage import Function, Posterior
 from wavefilt.vocabulary import check, is_number
 
