@@ -380,9 +380,8 @@ class ChunkSums(Summation):
     tabulate = staticmethod(count_inside)
     block, whole = CHUNK, SHORT
 
-    def measure_whole(self, details: Array) -> tuple[float, float]:
-        statistics = NumbaStatistics([[details[None]]], "record")
-        return float(statistics.quantile_abs([1])[0, 0]), float(statistics.mean_square()[0, 0])
+    def statistics(self, details: Array) -> NumbaStatistics:
+        return NumbaStatistics([[details[None]]], "record")
 
     def measure(
         self, details: Array, ends: Counts, interval: Interval | None, table: Array | None

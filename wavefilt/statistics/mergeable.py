@@ -24,12 +24,12 @@ from wavefilt.statistics.reference import (
     LEAF,
     ReferenceStatistics,
     Risk,
+    Statistics,
     around,
     between,
     energy,
     exceeding,
     histogram,
-    quantile,
 )
 
 if TYPE_CHECKING:
@@ -254,10 +254,9 @@ class Summation:
     """Largest number of details of a row that is measured at once."""
     tabulate: Callable[[Interval, Array, Array], None] = staticmethod(tabulate)
 
-    def measure_whole(self, details: Array) -> tuple[float, float]:
-        """Return the median of |d| and the mean of |d|² of a row (details,)."""
-        statistics = ReferenceStatistics([details[None]])
-        return float(statistics.quantile_abs([1])[0, 0]), float(statistics.mean_square()[0, 0])
+    def statistics(self, details: Array) -> Statistics:
+        """Return the statistics of a row (details,) in memory."""
+        return ReferenceStatistics([details[None]])
 
     def measure(
         self, details: Array, ends: Counts, interval: Interval | None, table: Array | None
@@ -335,10 +334,9 @@ class RowTally:
     def _measure(self, level: int, own: Sequence[int], blocks: slice, details: Array) -> None:
         """Measure blocks of a level, and count them for these of `State.places`."""
         if self._state.counts[level - 1] <= self._summation.whole:
-            median, square = self._summation.measure_whole(details)
-            if self._state.share != 0.5:
-                median = float(quantile(np.abs(details), self._state.share))
-            self._whole[level] = median, square
+            statistics = self._summation.statistics(details)
+            quantile = statistics.quantile_abs([1], self._state.share)
+            self._whole[level] = float(quantile[0, 0]), float(statistics.mean_square()[0, 0])
             return
         ends, sums = self._ends[level - 1][blocks.start : blocks.stop + 1], self._sums[level - 1]
         ends = ends - ends[0]
