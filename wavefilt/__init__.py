@@ -38,26 +38,26 @@ if TYPE_CHECKING:  # "as" makes a name public for type checkers
     from wavefilt.advice import trust as trust
     from wavefilt.advice import tune as tune
     from wavefilt.api import denoise as denoise
+    from wavefilt.decomposition import dtcwt as dtcwt
     from wavefilt.decomposition import dwt as dwt
+    from wavefilt.decomposition import idtcwt as idtcwt
     from wavefilt.decomposition import idwt as idwt
     from wavefilt.decomposition import imodwt as imodwt
     from wavefilt.decomposition import imodwt2 as imodwt2
     from wavefilt.decomposition import iswt as iswt
+    from wavefilt.decomposition import iwavelet_packets as iwavelet_packets
     from wavefilt.decomposition import modwt as modwt
     from wavefilt.decomposition import modwt2 as modwt2
     from wavefilt.decomposition import swt as swt
     from wavefilt.decomposition import wavedec as wavedec
     from wavefilt.decomposition import wavedec2 as wavedec2
+    from wavefilt.decomposition import wavelet_packets as wavelet_packets
     from wavefilt.decomposition import waverec as waverec
     from wavefilt.decomposition import waverec2 as waverec2
-    from wavefilt.dual_tree import dtcwt as dtcwt
-    from wavefilt.dual_tree import idtcwt as idtcwt
     from wavefilt.errors import BackendUnavailable as BackendUnavailable
     from wavefilt.errors import FormatError as FormatError
     from wavefilt.files import denoise_file as denoise_file
     from wavefilt.online import OnlineDenoiser as OnlineDenoiser
-    from wavefilt.packets import iwavelet_packets as iwavelet_packets
-    from wavefilt.packets import wavelet_packets as wavelet_packets
     from wavefilt.plotting import view as view
     from wavefilt.recording import Recording as Recording
     from wavefilt.recording import read as read
@@ -70,15 +70,13 @@ if TYPE_CHECKING:  # "as" makes a name public for type checkers
 _HOMES = {
     "advice": ("compare", "trust", "tune"),
     "decomposition": (
-        *("dwt", "idwt", "imodwt", "imodwt2", "iswt", "modwt", "modwt2", "swt"),
-        *("wavedec", "wavedec2", "waverec", "waverec2"),
+        *("dtcwt", "dwt", "idtcwt", "idwt", "imodwt", "imodwt2", "iswt", "iwavelet_packets"),
+        *("modwt", "modwt2", "swt", "wavedec", "wavedec2", "wavelet_packets", "waverec", "waverec2"),
     ),
     "api": ("denoise",),
-    "dual_tree": ("dtcwt", "idtcwt"),
     "errors": ("BackendUnavailable", "FormatError"),
     "sigma": ("estimate_sigma",),
     "online": ("OnlineDenoiser",),
-    "packets": ("iwavelet_packets", "wavelet_packets"),
     "recording": ("Recording", "read"),
     "files": ("denoise_file",),
     "threads": ("get_num_threads", "set_num_threads"),

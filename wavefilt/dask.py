@@ -25,7 +25,7 @@ from wavefilt.engine import Job, Rows
 from wavefilt.errors import SQUARES_OVERFLOW
 from wavefilt.options import Keywords, Options, check_names
 from wavefilt.options import along as along_axes
-from wavefilt.statistics.mergeable import Counted, Details, HostTally, PassStatistics, State, merged
+from wavefilt.statistics.mergeable import Counted, Details, PassStatistics, State, count, merged
 from wavefilt.thresholding.rules import RULES
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.vocabulary import check
@@ -176,12 +176,10 @@ class _BlockJob(Job):
         x = _host_rows(block)
         x = x if dead is None else np.ascontiguousarray(x[~dead])
         if not len(x):
-            return HostTally(state).result()
+            return count(state, [[] for _ in state.counts])
         rows, chunk = self._rows(x), Chunk(slice(0, len(x)), self.samples, (part,))
         pyramid = rows.decompose(chunk, self)
-        tally = rows.tally(state)
-        tally.add(self.details(chunk, pyramid.coefficients))
-        return tally.result()
+        return count(state, self.details(chunk, pyramid), rows.backend.summation.tabulate)
 
     def thresholds(self, state: State) -> tuple[Floats, Floats]:
         """Return noise and thresholds (levels, groups), finest level first."""
@@ -199,7 +197,7 @@ class _BlockJob(Job):
         rows, chunk = self._rows(x), Chunk(slice(0, len(x)), self.samples, (part,))
         sigma, thresholds = (np.broadcast_to(values, (len(values), len(x))) for values in measured)
         shrinkage = Shrinkage(self.options.function(self.samples), thresholds, sigma)
-        if not (rows.write(chunk, rows.decompose(chunk, self), shrinkage, self) and np.isfinite(rows.out).all()):
+        if not (rows.write(chunk, rows.decompose(chunk, self), shrinkage, self) and np.isfinite(rows.y).all()):
             raise ValueError(f"samples overflow {x.dtype} in the transform; scale them down first")
         unchanged = np.asarray(~thresholds.any(axis=0))
         if dead is not None:
@@ -207,7 +205,7 @@ class _BlockJob(Job):
         one_end = (part.first == 0) != (part.last == self.samples)
         if self.extends_constants or not one_end:  # details of equal samples are rounding errors
             unchanged |= arrays.constant(x)
-        y = np.where(unchanged[:, None], x[:, part.start - part.first : part.stop - part.first], rows.out)
+        y = np.where(unchanged[:, None], x[:, part.start - part.first : part.stop - part.first], rows.y)
         y = y.reshape(*block.shape[:-1], -1).astype(dtype, copy=False)
         home = backends.home(block)
         return y if home is None else home.to_device(y, block)
@@ -218,18 +216,23 @@ class _BlockJob(Job):
             hint = 'gaps need `scope="trace"`, and one chunk along the axis of the samples'
             raise ValueError(f"a sample is NaN or infinite: {hint}")
         how = arrays.dtype_name(x.dtype), x.shape, self.analysis
-        return _BlockRows(x, x, backends.choose(self.backend, *how, on_host=self.options.on_host))
+        return _BlockRows(x, backends.choose(self.backend, *how, on_host=self.options.on_host))
 
 
 class _BlockRows(Rows):
-    """The rows of a block with its halo, which is one chunk; ``out`` becomes the samples that belong to it."""
+    """The rows of a block with its halo, which is one chunk; ``y`` are the denoised samples that belong to it."""
+
+    y: Array
 
     def take(self, chunk: Chunk) -> Array:
         return self.x
 
     def put(self, chunk: Chunk, y: Array) -> None:
         ((own, _),) = chunk.kept()
-        self.out = y[:, own]
+        self.y = y[:, own]
+
+    def read(self, row: int, first: int, last: int) -> Array:
+        return self.x[row, first:last]
 
 
 def _constants(block: Array) -> Array:

@@ -2,18 +2,20 @@
 
 The functions convert the array to C-contiguous blocks (batch, *transformed axes), choose a backend and convert the
 coefficients back. Formulas: Mallat (1989) for the DWT, lengths in `wavefilt.wavelets.filters`; Percival and Walden
-(2000), chapter 5, for the MODWT.
+(2000), chapter 5, for the MODWT; Coifman and Wickerhauser (1992) for wavelet packets, which split both outputs of a
+level again. The dual-tree transform has the values of the package dtcwt.
 """
 
 from __future__ import annotations
 
 import operator
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import product
 from math import prod
-from typing import Any, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 import pywt
@@ -23,15 +25,17 @@ from wavefilt import backends
 from wavefilt.arrays import Array, dtype_name, refuse_kinds
 from wavefilt.backends.interface import Backend
 from wavefilt.transforms import Analysis, Pyramid, find
+from wavefilt.transforms.dual_tree import decomposed, recomposed
 from wavefilt.vocabulary import MODES, Mode, check
 from wavefilt.wavelets.boundary import EXTENSIONS, check_single, modwt_length
+from wavefilt.wavelets.dual_tree import DualTree, deepest
 from wavefilt.wavelets.filters import (
     WaveletLike,
     as_reconstructing,
     as_wavelet,
     detail_lengths,
+    lengths_from,
     max_level,
-    synthesis_length,
 )
 
 Wavelets: TypeAlias = "WaveletLike | tuple[WaveletLike, WaveletLike]"
@@ -399,6 +403,261 @@ def iswt(
     return _recomposed(coeffs, analysis_of("modwt", 1, filters, "periodic"), (axis,), backend)
 
 
+class WaveletPackets(dict[str, Array]):
+    """Wavelet packets by name: ``packets["aad"]``; ``packets[""]`` are the data themselves.
+
+    A node is named by the filters that lead to it: "aad" is twice low-pass, then high-pass.
+
+    Attributes
+    ----------
+    level : int
+        Number of letters of the longest names.
+    samples : int
+        Length of the data along the axis of the transform.
+    """
+
+    def __init__(self, nodes: dict[str, Array], level: int, samples: int) -> None:
+        super().__init__(nodes)
+        self.level, self.samples = level, samples
+
+    def __repr__(self) -> str:
+        return f"<WaveletPackets to level {self.level} of {self.samples} samples>"
+
+    def names(self, level: int | None = None, order: Literal["natural", "freq"] = "natural") -> list[str]:
+        """Return the names of the nodes of a level, by default the deepest, as `pywt.WaveletPacket.get_level` does.
+
+        ``"natural"`` is alphabetical. ``"freq"`` is by frequency, the lowest first: decimation mirrors the spectrum of
+        a high-pass output, below which "d" is the lower half. Raises ValueError for an unknown level or order.
+        """
+        check("order", order, ("natural", "freq"))
+        level = self.level if level is None else operator.index(level)
+        if not 0 <= level <= self.level:
+            raise ValueError(f"level={level} must be at least 0 and at most {self.level}")
+        names = ["".join(letters) for letters in product("ad", repeat=level)]
+        if order == "freq":
+            names = [names[place ^ place >> 1] for place in range(len(names))]  # Gray code
+        return names
+
+
+def wavelet_packets(
+    x: ArrayLike,
+    wavelet: WaveletLike,
+    mode: Mode = "symmetric",
+    level: int | None = None,
+    axis: int = -1,
+    *,
+    backend: str = "auto",
+) -> WaveletPackets:
+    """Compute wavelet packets along one axis: all nodes of all levels, with the values of `pywt.WaveletPacket`.
+
+    Parameters
+    ----------
+    x : array_like, shape (..., n, ...)
+        Dtypes as for `wavefilt.wavedec`. All other axes are a batch.
+    wavelet, mode, axis, backend
+        As for `wavefilt.wavedec`.
+    level : int, optional
+        Number of levels, at least 0; by default `pywt.dwt_max_level`. Level j has 2^j nodes, and all of them about as
+        many values as ``x``.
+
+    Returns
+    -------
+    WaveletPackets
+        A mapping from names to arrays of the shape of ``x`` except along ``axis``. ``names(level, order)`` lists the
+        nodes of a level, in alphabetical order or in the order of frequency.
+
+    Raises
+    ------
+    ValueError, BackendUnavailable
+        As `wavefilt.wavedec`.
+
+    References
+    ----------
+    Coifman and Wickerhauser, Entropy-based algorithms for best basis selection, IEEE Trans. Inf. Theory 38 (1992).
+
+    Examples
+    --------
+    >>> import wavefilt
+    >>> packets = wavefilt.wavelet_packets([1, 2, 3, 4, 5, 6, 7, 8], "haar")
+    >>> packets.names(2, "freq")
+    ['aa', 'ad', 'dd', 'da']
+    >>> packets["aa"]
+    array([ 5., 13.])
+    """
+    array, axes, analysis = prepared(x, analysis_of("dwt", 1, wavelet, mode), level, (axis,))
+    rows, batch = to_blocks(array, axes)
+    one = replace(analysis, level=1)
+    chosen = backends.choose(backend, dtype_name(rows.dtype), rows.shape, one)
+    names, nodes = [""], {"": array}
+    for _ in range(analysis.level):  # all nodes of a level are rows of one batch
+        low, high = chosen.decompose(rows, one).coefficients
+        rows = np.concatenate([low, high])
+        for letter, coefficients in zip("ad", rows.reshape(2, len(names), *batch, low.shape[-1]), strict=True):
+            nodes |= {name + letter: np.moveaxis(c, -1, axes[0]) for name, c in zip(names, coefficients, strict=True)}
+        names = [name + letter for letter in "ad" for name in names]
+    ordered = sorted(nodes, key=lambda name: (len(name), name))
+    return WaveletPackets({name: nodes[name] for name in ordered}, analysis.level, array.shape[axes[0]])
+
+
+def iwavelet_packets(
+    nodes: Mapping[str, ArrayLike],
+    wavelet: WaveletLike,
+    mode: Mode = "symmetric",
+    samples: int | None = None,
+    axis: int = -1,
+    *,
+    backend: str = "auto",
+) -> Array:
+    """Reconstruct the samples from the nodes of any basis of wavelet packets.
+
+    Parameters
+    ----------
+    nodes : mapping from str to array_like
+        Names and coefficients of nodes that cover the spectrum once, such as "a", "da" and "dd". From the mapping
+        returned by `wavelet_packets`, which has all nodes, only the deepest level is used.
+    wavelet, mode, axis, backend
+        As in `wavelet_packets`.
+    samples : int, optional
+        Length of the result along ``axis``. By default the length of the data for a mapping by `wavelet_packets`, and
+        otherwise the longest whose nodes have the given lengths.
+
+    Returns
+    -------
+    ndarray of the nodes' common floating dtype.
+
+    Raises
+    ------
+    ValueError
+        For a node that is a part of another one, or that is missing, and a length that does not fit the others, each
+        with its name; for names with other letters than a and d, and as `wavelet_packets`.
+    """
+    one = replace(analysis_of("dwt", 1, wavelet, mode), level=1)
+    if isinstance(nodes, WaveletPackets):
+        samples = nodes.samples if samples is None else samples
+        nodes = {name: nodes[name] for name in nodes.names()}
+    _check_basis(nodes)
+    given = {name: as_floating(c) for name, c in nodes.items()}
+    dtype, any_node = np.result_type(*given.values()), next(iter(given.values()))
+    axes = as_axes(any_node, (axis,), 1)
+    rows, batch = {}, to_blocks(any_node, axes)[1]
+    for name, c in given.items():
+        rows[name], others = to_blocks(c.astype(dtype, copy=False), axes) if c.ndim == any_node.ndim else (c, ())
+        if c.ndim != any_node.ndim or others != batch:
+            raise ValueError(f"node {name!r} of shape {c.shape} does not fit one of shape {any_node.shape}")
+    lengths = _packet_lengths({name: c.shape[1] for name, c in rows.items()}, one.taps, one.modes[0], samples)
+    chosen = backends.choose(backend, dtype_name(dtype), (max(prod(batch), 1), lengths[0]), one)
+    for level in range(len(lengths) - 1, 0, -1):
+        parents = sorted({name[:-1] for name in rows if len(name) == level})
+        children = (np.concatenate([rows.pop(name + letter) for name in parents]) for letter in "ad")
+        merged = chosen.reconstruct(Pyramid(tuple(children), one, (lengths[level - 1],)))
+        rows |= zip(parents, np.split(merged, len(parents)), strict=True)
+    return from_blocks(rows[""], batch, axes)
+
+
+@dataclass(frozen=True)
+class DualTreeCoefficients:
+    """Coefficients of `wavefilt.dtcwt`, the argument of `wavefilt.idtcwt`.
+
+    To change coefficients, change the arrays in place, or replace them with `dataclasses.replace`.
+
+    Attributes
+    ----------
+    lowpass : ndarray
+        Real low-pass coefficients, of both trees in turn, with the transformed axes in place: n samples become about
+        n / 2^(level - 1), and are unchanged for ``level`` 0.
+    highpasses : tuple of ndarray
+        Complex coefficients of each level, the finest first: about n / 2^j along transformed axes at level j. With two
+        axes, the last axis has six bands, for edges at 15, 45, 75, 105, 135 and 165 degrees.
+    axes : tuple of int
+        The transformed axes of the data, counted from the front.
+    samples : tuple of int
+        Their lengths.
+    tree : DualTree
+        The filters.
+    """
+
+    lowpass: Array
+    highpasses: tuple[Array, ...]
+    axes: tuple[int, ...]
+    samples: tuple[int, ...]
+    tree: DualTree
+
+
+def dtcwt(
+    x: ArrayLike,
+    biort: str = "near_sym_b",
+    qshift: str = "qshift_b",
+    level: int | None = None,
+    axis: int = -1,
+    axes: tuple[int, int] | None = None,
+) -> DualTreeCoefficients:
+    """Compute the dual-tree complex wavelet transform along one axis or two (Kingsbury 2001).
+
+    Two trees of real wavelet filters give the real and the imaginary parts of complex coefficients. Their magnitudes
+    depend little on the position of an event between samples; in two dimensions the six bands of a level separate
+    directions. There are two numbers per sample along one axis, four along two.
+
+    Parameters
+    ----------
+    x : array_like, real
+        float32 and float64 are kept, float16 is computed in float32, everything else in float64.
+    biort : {"antonini", "legall", "near_sym_a", "near_sym_b"}
+        Biorthogonal filters of the first level.
+    qshift : {"qshift_06", "qshift_a", "qshift_b", "qshift_c", "qshift_d"}
+        Quarter-shift filters of all other levels. Both: `wavefilt.wavelets.dual_tree`.
+    level : int, optional
+        Number of levels, at least 0; by default the most that leave two coefficients or more along each axis.
+    axis : int
+        The axis to transform; all others are a batch.
+    axes : pair of int, optional
+        Two axes to transform, instead of ``axis``.
+
+    Returns
+    -------
+    DualTreeCoefficients
+        With ``lowpass`` and ``highpasses`` in the order and with the values of the package dtcwt. Where a length is
+        odd, or at deeper levels no multiple of 4, samples at the ends count twice.
+
+    Raises
+    ------
+    ValueError
+        For unknown filters, a negative level, no samples, complex data, and axes that the data do not have.
+    """
+    tree, array = DualTree(biort, qshift), as_floating(x)
+    if np.iscomplexobj(array):
+        raise ValueError("complex data: transform their real and imaginary parts one by one")
+    transformed = as_axes(array, (axis,), 1) if axes is None else as_axes(array, axes, 2)
+    samples = transformed_shape(array, transformed)
+    level = deepest(samples) if level is None else operator.index(level)
+    if level < 0:
+        raise ValueError(f"level={level} must be at least 0")
+    last = range(-len(transformed), 0)
+    low, levels = decomposed(np.moveaxis(array, transformed, last), tree, level, len(transformed))
+    levels = [[np.moveaxis(band, last, transformed) for band in bands] for bands in levels]
+    highpasses = tuple(bands[0] if axes is None else np.stack(bands, -1) for bands in levels)
+    return DualTreeCoefficients(np.moveaxis(low, last, transformed), highpasses, transformed, samples, tree)
+
+
+def idtcwt(pyramid: DualTreeCoefficients) -> Array:
+    """Compute the inverse of `dtcwt`: the samples, to rounding, in the shape of the data.
+
+    Raises ValueError for coefficients whose shapes do not belong together.
+    """
+    axes, last = pyramid.axes, range(-len(pyramid.axes), 0)
+    low = np.moveaxis(pyramid.lowpass, axes, last)
+    levels = [[c] if len(axes) == 1 else list(np.moveaxis(c, -1, 0)) for c in pyramid.highpasses]
+    levels = [[np.moveaxis(band, axes, last) for band in bands] for bands in levels]
+    shapes, size = [], pyramid.samples
+    for _ in levels:
+        size = tuple(-(-n // 2) for n in size)
+        shapes += [(*low.shape[: -len(axes)], *size)] * (1 if len(axes) == 1 else 6)
+    size = tuple(2 * n for n in size) if levels else size
+    if [low.shape[-len(axes) :], *(band.shape for bands in levels for band in bands)] != [size, *shapes]:
+        given = ", ".join(str(c.shape) for c in (pyramid.lowpass, *pyramid.highpasses))
+        raise ValueError(f"coefficients of shapes {given} are not those of {pyramid.samples} samples")
+    return np.moveaxis(recomposed(low, levels, pyramid.tree, pyramid.samples), last, axes)
+
+
 def _halvings(samples: int) -> int:
     """Return how often 2 divides the length (`pywt.swt_max_level`)."""
     return (samples & -samples).bit_length() - 1
@@ -550,7 +809,7 @@ def _recomposed(coeffs: Sequence[Any], analysis: Analysis, axes: Iterable[int], 
             raise ValueError(f"coeffs[{i}] of shape {shape} does not belong together with the other coefficients")
     given = [None if bands is None else tuple(bands[0].shape[axis] for axis in axes) for bands in levels]
     analysis = replace(analysis, level=len(levels) - 1)
-    sizes, shape = (_dwt_sizes if word == "dwt" else _modwt_sizes)(given, analysis)
+    sizes, shape = _sizes(given, analysis)
     coefficients = list[Array]()
     for i, (bands, size) in enumerate(zip(levels, sizes, strict=True)):
         if bands is None:
@@ -581,37 +840,26 @@ def _without(shape: tuple[int, ...], axes: Axes) -> tuple[int, ...]:
     return tuple(n for axis, n in enumerate(shape) if axis not in axes)
 
 
-def _dwt_sizes(given: Sequence[tuple[int, ...] | None], analysis: Analysis) -> tuple[Sizes, tuple[int, ...]]:
-    """Return the lengths of all coefficients and of the samples.
+def _sizes(given: Sequence[tuple[int, ...] | None], analysis: Analysis) -> tuple[Sizes, tuple[int, ...]]:
+    """Return the lengths of all coefficients, boundary coefficients included, and of the samples.
 
-    Where a length is odd, the approximation from coarser levels is one longer than the details of its level.
+    Where a length is odd, an approximation from coarser levels of the DWT is one longer than the details of its level.
     """
-    shape = given[0] or given[1]
-    assert shape is not None
-    sizes = [shape]
-    for i, size in enumerate(given[1:], 1):
-        sizes.append(size or shape)
-        if any(n - m not in (0, 1) for n, m in zip(shape, sizes[i], strict=True)):
-            raise ValueError(f"coeffs[{i}] of lengths {sizes[i]} does not fit the coarser coefficients of {shape}")
-        along = zip(sizes[i], analysis.wavelets, analysis.modes, strict=True)
-        shape = tuple(synthesis_length(n, filters.dec_len, mode) for n, filters, mode in along)
-        if min(shape) < 1:
-            raise ValueError(f"coeffs[{i}] is too short for filters of {analysis.taps} taps")
-    sizes[0] = sizes[min(1, analysis.level)]
-    return sizes, shape
-
-
-def _modwt_sizes(given: Sequence[tuple[int, ...] | None], analysis: Analysis) -> tuple[Sizes, tuple[int, ...]]:
-    """Return the lengths of all coefficients, boundary coefficients included, and of the samples."""
-    along = list(zip(analysis.wavelets, analysis.modes, strict=True))
-    levels = [analysis.level, *range(analysis.level, 0, -1)]
-    more = [tuple(modwt_length(0, filters.rec_len, mode, level) for filters, mode in along) for level in levels]
-    first = next(place for place, size in enumerate(given) if size)
-    shape = tuple(n - m for n, m in zip(given[first] or (), more[first], strict=True))
-    sizes = [tuple(n + m for n, m in zip(shape, own, strict=True)) for own in more]
-    if min(shape) < 1 or any(own not in (None, size) for own, size in zip(given, sizes, strict=True)):
-        lengths = [own for own in given if own]
-        raise ValueError(f"coeffs of lengths {lengths} do not belong together in mode {analysis.modes[0]!r}")
+    levels, decimated, along = [analysis.level, *range(analysis.level, 0, -1)], analysis.transform.word == "dwt", []
+    for axis, (filters, mode) in enumerate(zip(analysis.wavelets, analysis.modes, strict=True)):
+        known = {level: size[axis] for level, size in zip(levels, given, strict=True) if size}
+        if decimated:
+            along.append(lengths_from(known, filters.dec_len, mode))
+        else:
+            more = [modwt_length(0, filters.rec_len, mode, level) for level in range(analysis.level + 1)]
+            along.append([known[max(known)] - more[max(known)] + n for n in more])
+    shape, *sizes = zip(*along, strict=True)
+    sizes = [*sizes[-1:], *reversed(sizes)] or [shape]
+    for i, (own, size) in enumerate(zip(given, sizes, strict=True)):
+        more = [n - m for n, m in zip(own or size, size, strict=True)]
+        if min(shape) < min(analysis.level, 1) or not set(more) <= {0, int(decimated and i == 0)}:
+            what = f"belong together with the others, or is too short for filters of {analysis.taps} taps"
+            raise ValueError(f"coeffs[{i}] of lengths {own} does not {what}")
     return sizes, shape
 
 
@@ -626,3 +874,36 @@ def to_blocks(array: Array, axes: Axes) -> tuple[Array, tuple[int, ...]]:
 def from_blocks(blocks: Array, batch: tuple[int, ...], axes: Axes) -> Array:
     count = len(axes)
     return np.moveaxis(blocks.reshape(*batch, *blocks.shape[-count:]), range(-count, 0), axes)
+
+
+def _check_basis(nodes: Mapping[str, Any]) -> None:
+    """Raise ValueError, naming a node, unless the nodes cover the spectrum once."""
+    if not nodes:
+        raise ValueError("nodes must be a mapping of at least one name, such as 'a' and 'd'")
+    inner = set()
+    for name in nodes:
+        if not isinstance(name, str) or not set(name) <= {"a", "d"}:
+            raise ValueError(f"node {name!r}: names of nodes consist of the letters a and d")
+        inner |= {name[:i] for i in range(len(name))}
+    for name in nodes:
+        if name in inner:
+            part = min(other for other in nodes if other.startswith(name) and other != name)
+            raise ValueError(f"node {part!r} is a part of node {name!r}: give one of them")
+    for name in sorted(inner):
+        for child in (name + "a", name + "d"):
+            if child not in inner and child not in nodes:
+                raise ValueError(f"node {child!r} is missing, or those that it consists of")
+
+
+def _packet_lengths(given: dict[str, int], taps: int, mode: str, samples: int | None) -> list[int]:
+    """Return the length of the nodes of every level, the samples first. Raises ValueError if they do not fit."""
+    if samples is not None and operator.index(samples) < 1:
+        raise ValueError(f"samples={samples} must be at least 1")
+    known = {len(name): length for name, length in given.items()} | ({} if samples is None else {0: samples})
+    lengths = lengths_from(known, taps, mode)
+    for name, length in given.items():
+        if length != lengths[len(name)] or length < 1:
+            wanted = f"{lengths[len(name)]} of {lengths[0]} samples" if lengths[0] else f"more for {taps} taps"
+            raise ValueError(f"node {name!r} has {length} coefficients, not {wanted}; samples= is the length of all")
+    check_reflection(lengths, mode)
+    return lengths

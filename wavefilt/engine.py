@@ -1,29 +1,30 @@
 """The steps of denoising: decompose, estimate the noise, choose thresholds, shrink and reconstruct.
 
 Traces that share thresholds are a group: one trace, or with scope "record" all of them. `denoise` takes groups of
-segments between gaps in memory, `denoise_chunks` groups of chunks of `Rows`, in memory, in a file or on a device, whose
-coefficients are computed again in every pass. The tasks of Dask do the same steps of `Rows`. The counts of a pass
-are exact (`wavefilt.statistics.mergeable`), so chunks and the tasks of Dask give the result of whole traces.
+segments between gaps in memory. The tasks of Dask, and files larger than memory, denoise chunks of `Rows`, whose
+coefficients are computed again in every pass. The counts of a pass are exact (`wavefilt.statistics.mergeable`), so
+chunks give the result of whole traces.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import groupby, pairwise, zip_longest
+from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from wavefilt import chunks
-from wavefilt.arrays import Array, Counts, DType, Floats, Mask, constant
-from wavefilt.chunks import Chunk, Segments, cut
+from wavefilt.arrays import Array, Counts, Floats, Mask, constant
+from wavefilt.chunks import Chunk, Segments
 from wavefilt.errors import SQUARES_OVERFLOW
 from wavefilt.noise_curves import NoiseCurves, of_pyramid, pooled
 from wavefilt.options import Options
-from wavefilt.statistics.mergeable import Details, HostTally, Interval, PassStatistics, State, Tally
+from wavefilt.statistics.mergeable import Details
 from wavefilt.statistics.reference import Measured, ReferenceStatistics, Statistics
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
@@ -35,10 +36,6 @@ if TYPE_CHECKING:
     from wavefilt.backends.interface import Backend
     from wavefilt.statics import Statics
 
-BINS = {4: 1 << 16, 8: 1 << 21}
-"""Bins of a table of magnitudes, by their bytes: two passes find a float32, three a float64."""
-READ = 1 << 18
-"""Samples of a row per read when looking for dead rows."""
 BLOCK = 16 << 20
 """Smallest block of samples in bytes; larger blocks are hardly faster."""
 BLOCKS = 16
@@ -52,9 +49,6 @@ TRIMMED, FEWEST = 2, 8
 
 The filters of a level reach some periods beyond the window, into the signal that follows it.
 """
-
-Visit = Callable[[Chunk, Pyramid], None]
-"""Function called with a chunk and its coefficients."""
 
 
 @dataclass(frozen=True)
@@ -75,13 +69,13 @@ class Job:
         """Detail coefficients of a whole row in each band, finest first."""
         return np.array(self.options.sizes(self.analysis, (self.samples,)), np.int64)
 
-    def details(self, chunk: Chunk, coefficients: tuple[Array, ...], first: int = 0) -> Details:
+    def details(self, chunk: Chunk, pyramid: Pyramid, first: int = 0) -> Details:
         """Return the detail coefficients that belong to the chunk, and their places in a group.
 
         ``first`` is the place of the first row of the group.
         """
         bands, found = self.options.bands(self.level), []
-        counted = self.options.counted(coefficients, self.analysis, (chunk.length,))
+        counted = self.options.counted(pyramid).details
         for band, details, length in zip(bands, counted, self.lengths.tolist(), strict=True):
             spacing = self.options.transform.spacing(band.level)
             starts = [(chunk.place - first) * length + (part.start >> spacing) for part in chunk.parts]
@@ -107,28 +101,26 @@ def measure(
     return Measured(sigma, thresholds, statistics.mean_square() if report else None)
 
 
-class Rows:
-    """Rows (traces, samples) in host memory, chunk by chunk, and the array ``out`` for the result.
+class Rows(ABC):
+    """Rows (traces, samples) that are denoised chunk by chunk.
 
-    Both are only ever sliced. Rows in a file have a subclass.
+    ``x`` are the samples of the chunk taken last, ``trends`` those of the rows of chunks by their first row.
     """
 
-    def __init__(self, x: Array, out: Array, backend: Backend) -> None:
-        self.x, self.out, self.backend = x, out, backend
-        self.trends = dict[int, Trend]()
-        self.shape: tuple[int, int] = (x.shape[0], x.shape[1])
-        self.itemsize: int = x.dtype.itemsize
-        self.dtype: DType = np.empty(0, x.dtype).real.dtype
+    def __init__(self, x: Array, backend: Backend) -> None:
+        self.x, self.backend, self.trends = x, backend, dict[int, Trend]()
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all samples."""
-        return self.shape[0] * self.shape[1] * self.itemsize
+    @abstractmethod
+    def take(self, chunk: Chunk) -> Array:
+        """Return the samples of a chunk, C-contiguous, shape (rows, chunk.length)."""
 
-    def run(self, group: Sequence[Chunk], job: Job, visit: Visit) -> None:
-        """Make a pass over the chunks of a group."""
-        for chunk in group:
-            visit(chunk, self.decompose(chunk, job))  # not named: its memory is free for the next
+    @abstractmethod
+    def put(self, chunk: Chunk, y: Array) -> None:
+        """Write the samples of a denoised chunk that belong to it."""
+
+    @abstractmethod
+    def read(self, row: int, first: int, last: int) -> Array:
+        """Return samples of a row."""
 
     def decompose(self, chunk: Chunk, job: Job) -> Pyramid:
         """Return the coefficients of a chunk."""
@@ -144,165 +136,23 @@ class Rows:
         y = self.backend.reconstruct(pyramid, shrinkage)
         if options.trend is not None:
             self._with_trends(chunk, y, y, np.add)
-        self.put(chunk, options.blended(self.taken(chunk), y) if options.blend else y)
+        self.put(chunk, options.blended(self.x, y) if options.blend else y)
         return finite
 
     def _fit(self, chunk: Chunk, x: Array, kind: Detrend) -> None:
         """Fit the trends of the rows of a chunk ``x``; a row is read if the chunk does not hold all of it."""
-        own = chunk.numbers
-        if own.start not in self.trends and chunk.parts[0].stop == chunk.samples:
-            self.trends |= zip(own, of_rows(x, kind).each, strict=True)
-        elif own.start not in self.trends:
-            self.trends[own.start] = fit_read(partial(self.read, own.start), chunk.samples, kind)
+        row, whole = chunk.rows.start, chunk.parts[0].stop == chunk.samples
+        if row not in self.trends:
+            self.trends[row] = of_rows(x, kind) if whole else fit_read(partial(self.read, row), chunk.samples, kind)
 
     def _with_trends(self, chunk: Chunk, x: Array, out: Array, operation: np.ufunc) -> Array:
         """Subtract the trends of the rows from a chunk ``x``, or add them again; the result is in ``out``."""
-        for i, row in enumerate(chunk.numbers):
-            begin = 0
-            for part in chunk.parts:
-                own = slice(begin, begin + part.last - part.first)
-                self.trends[row].change(operation, x[i : i + 1, own], part.first, out[i : i + 1, own])
-                begin = own.stop
+        begin = 0
+        for part in chunk.parts:
+            own = slice(begin, begin + part.last - part.first)
+            self.trends[chunk.rows.start].change(operation, x[:, own], part.first, out[:, own])
+            begin = own.stop
         return out
-
-    def taken(self, chunk: Chunk) -> Array:
-        """Return the samples of the chunk that was taken last."""
-        return self.take(chunk)
-
-    def take(self, chunk: Chunk) -> Array:
-        """Return the samples of a chunk, C-contiguous, shape (rows, chunk.length)."""
-        parts = [self.x[chunk.rows, part.first : part.last] for part in chunk.parts]
-        return np.concatenate(parts, axis=1) if len(parts) > 1 else np.ascontiguousarray(parts[0])
-
-    def put(self, chunk: Chunk, y: Array) -> None:
-        """Write the samples of a denoised chunk that belong to it."""
-        for own, place in chunk.kept():
-            self.out[chunk.rows, place] = y[:, own]
-
-    def leave(self, row: int, written: bool) -> None:
-        """Write a row unchanged; ``written`` tells whether it has been written denoised before."""
-        self.out[row] = self.x[row]
-
-    def read(self, row: int, first: int, last: int) -> Array:
-        """Return samples of a row, in host memory."""
-        return np.asarray(self.x[row, first:last])
-
-    def constant(self, row: int) -> bool:
-        """Return whether all samples of a row are equal and finite; few are read if they are not."""
-        value, samples = self.read(row, 0, 1), self.shape[1]
-        starts = [samples - 1, samples // 2]
-        parts = [*((i, i + 1) for i in starts), *((i, min(i + READ, samples)) for i in range(0, samples, READ))]
-        return bool(np.isfinite(value).all()) and all(bool((self.read(row, *part) == value).all()) for part in parts)
-
-    def tally(self, state: State) -> Tally:
-        """Return the object that counts detail coefficients."""
-        return HostTally(state, self.backend.summation.tabulate)
-
-    @property
-    def bins(self) -> int:
-        """Bins of a table of counts."""
-        return BINS[self.dtype.itemsize]
-
-    @property
-    def whole(self) -> int:
-        """Largest number of coefficients of a level that is measured in memory; for others `guesses` is asked."""
-        return 0
-
-    def guesses(self, job: Job, group: Sequence[Chunk], levels: Sequence[int]) -> Mapping[int, Interval] | None:
-        """Return where the medians of these levels probably lie; None if nothing is known."""
-        return None
-
-    def statistics(self, job: Job, group: Sequence[Chunk]) -> PassStatistics:
-        """Return the statistics of the detail coefficients of a group, which make passes over its chunks."""
-        first, last = group[0].place, group[-1].place + len(group[-1].numbers)
-
-        def run(add: Callable[[Details], None]) -> None:
-            self.run(group, job, lambda chunk, p: add(job.details(chunk, p.coefficients, first)))
-
-        counts = job.lengths * np.int64(last - first)
-        state = State(counts, 1, self.dtype, self.bins, True)
-        return PassStatistics(state, run, self.tally, self.whole, partial(self.guesses, job, group))
-
-
-def denoise_chunks(rows: Rows, options: Options, level: int, limit: int, report: bool = False) -> Measured | None:
-    """Denoise rows chunk by chunk, with the result of denoising whole rows; None if a sample is not finite.
-
-    Every coefficient is computed from the samples, and in the manner, of the whole row, and medians are exact. Noise,
-    thresholds and samples are therefore those of whole rows bit for bit if the backend computes a coefficient in the
-    same way wherever it lies; thresholds that depend on mean squares agree to rounding. Dead rows are in no chunk of a
-    record and are written unchanged.
-
-    Parameters
-    ----------
-    rows : Rows
-        Samples, a backend, and the place for the result, which is partly written if None is returned.
-    options, level : Options, int
-        How to denoise, and the number of levels, at least 1.
-    limit : int
-        Bytes of samples in a chunk, or a few times the filter's reach if that is more (`wavefilt.chunks.cut`). The
-        backend needs about four times as much, medians of float64 another 16 MiB per level.
-    report : bool
-        Whether to measure the power of the details, and the noise even if the thresholds do not depend on it.
-
-    Raises
-    ------
-    ValueError
-        For a rule of blocks, if a trace does not fit in one chunk.
-    MemoryError
-        If a rule sorts all detail coefficients of a level, and they do not fit in host memory.
-    """
-    if options.rule.values and not report:
-        options = replace(options, sigma=0.0)  # the noise, one pass or more over all details, is not used
-    count, samples = rows.shape
-    job, record = Job(options, level, samples), options.scope == "record"
-    dead = np.array([record and rows.constant(row) for row in range(count)], bool)
-    pieces = cut(count, samples, options.halo(level), level, limit // rows.itemsize, dead)
-    sigma, thresholds, power = np.zeros((3, len(options.bands(level)), count))
-    for _, group in groupby(pieces, lambda chunk: record or chunk.rows.start):
-        own = list(group)
-        if options.rule.blocks and len(own[0].parts) > 1:
-            what = "shrinks neighbouring details together: it needs whole traces in memory"
-            raise ValueError(f"`rule={options.rule.option!r}` {what}")
-        numbers = np.unique(np.concatenate([chunk.numbers for chunk in own]))
-        kept = rows.decompose(own[0], job) if len(own) == 1 else None
-        if kept is None:
-            statistics: Statistics = rows.statistics(job, own)
-        else:
-            counted = kept.with_approximation if options.shrinks_approximation else kept
-            statistics = rows.backend.statistics([counted], options.scope)
-        measured = measure(options, statistics, samples * (len(numbers) if record else 1), report=report)
-        if measured is None:
-            return None
-        sigma[:, numbers], thresholds[:, numbers] = measured.sigma, measured.thresholds
-        if measured.power is not None:
-            power[:, numbers] = measured.power
-        if not _written(rows, job, own, kept, Shrinkage(options.function(samples), thresholds, sigma)):
-            return None
-        for row in numbers.tolist():
-            if not record and rows.constant(row):
-                sigma[:, row] = thresholds[:, row] = power[:, row] = 0
-            if not thresholds[:, row].any():
-                rows.leave(row, written=True)
-    for row in np.flatnonzero(dead).tolist():
-        rows.leave(row, written=False)
-    return Measured(sigma, thresholds, power if report else None)
-
-
-def _written(rows: Rows, job: Job, group: Sequence[Chunk], kept: Pyramid | None, shrinkage: Shrinkage) -> bool:
-    """Write the denoised chunks of a group, of which ``kept`` are the coefficients if there is only one.
-
-    Return whether all samples were finite.
-    """
-    finite: list[bool] = []
-
-    def write(chunk: Chunk, pyramid: Pyramid) -> None:
-        finite.append(rows.write(chunk, pyramid, shrinkage.of_rows(chunk.rows), job))
-
-    if kept is None:
-        rows.run(group, job, write)
-    else:
-        write(group[0], kept)
-    return all(finite)
 
 
 @dataclass(frozen=True)
@@ -600,9 +450,8 @@ class _SegmentGroup:
                 analysis = options.transform.analysis(options.filters, mode, pyramids[i].level)
                 measured[i] = backend.decompose(np.ascontiguousarray(self._rows[i][:, there]), analysis)
                 gappy[i] = None if part.live[there].all() else part.live[there]
-        if options.shrinks_approximation:  # the approximation of fewer levels is no band of the others
-            deepest = max(pyramid.level for pyramid in measured)
-            measured = [p.with_approximation if p.level == deepest else p for p in measured]
+        deepest = max(pyramid.level for pyramid in measured)  # approximations of fewer levels are no band of the others
+        measured = [options.counted(pyramid) if pyramid.level == deepest else pyramid for pyramid in measured]
         if not any(live is not None for live in gappy):
             return backend.statistics(measured, options.scope)
         found: list[list[Array]] = []

@@ -1,8 +1,8 @@
 """Denoising files of any size within a memory limit: `denoise_file`, with the samples of `denoise` bit for bit.
 
 If traces (with scope "record" all of them) fit in the limit, batches of whole traces are denoised as in memory. A
-longer trace is denoised chunk by chunk (`wavefilt.engine`), in one or two passes for the statistics and one to write.
-One thread reads ahead, another writes behind.
+longer trace is denoised chunk by chunk, in one or two passes for the statistics and one to write. One thread reads
+ahead, another writes behind.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Unpack
 
@@ -23,7 +25,8 @@ from wavefilt import arrays, engine, memory, threads
 from wavefilt.api import run
 from wavefilt.arrays import Array, Floats, Mask
 from wavefilt.backends.interface import Backend
-from wavefilt.chunks import Chunk
+from wavefilt.chunks import Chunk, cut
+from wavefilt.engine import Job, measure
 from wavefilt.errors import SQUARES_OVERFLOW, NonFiniteSample
 from wavefilt.io.base import Layout
 from wavefilt.io.files import check_kept, open_source, split
@@ -31,7 +34,10 @@ from wavefilt.io.sources import Source, Target
 from wavefilt.memory import Plan, in_bytes
 from wavefilt.options import Keywords, Options, check_names, checked, completed
 from wavefilt.recording import streamed
-from wavefilt.statistics.mergeable import Interval, RowTally, State, Tally, around_median
+from wavefilt.statistics.mergeable import Details, Interval, PassStatistics, State, around_median
+from wavefilt.statistics.reference import Statistics
+from wavefilt.thresholding.shrinkage import Shrinkage
+from wavefilt.transforms import Pyramid
 from wavefilt.trend import of_rows
 from wavefilt.vocabulary import Preset
 from wavefilt.wavelets.filters import WaveletLike
@@ -47,6 +53,8 @@ BLOCK = 1 << 16
 """Samples whose energies are summed at a time."""
 TINIEST = 1e-300
 """A magnitude whose reciprocal is finite."""
+READ = 1 << 18
+"""Samples of a row per read when looking for dead rows."""
 WINDOWS, WINDOW = 256, 8192
 """Number and length in samples of the windows that suggest where the medians are."""
 SHARE = 64
@@ -207,7 +215,7 @@ class FileRows(engine.Rows):
         plan: Plan,
         progress: Progress | None,
     ) -> None:
-        super().__init__(np.empty((0, 0), arrays.compute_dtype(source.dtype)), np.empty((0, 0)), plan.backend)
+        super().__init__(np.empty((0, 0), arrays.compute_dtype(source.dtype)), plan.backend)
         self.source, self.options, self.plan, self.shape = source, options, plan, source.shape
         buffers = [np.empty(plan.buffer, self.x.dtype) for _ in range(2)]
         self.ahead = Ahead(source, reading, buffers, self._read)
@@ -217,7 +225,6 @@ class FileRows(engine.Rows):
         self.noisy = self.samples_read = 0
         self._measured: list[tuple[Floats, Floats]] = []  # noise and thresholds (levels, traces) of batches of traces
         self._seen: set[tuple[int, int]] = set()
-        self._taken = self.x
 
     def _read(self, samples: int) -> None:
         """Count samples that were read, and report progress."""
@@ -260,17 +267,46 @@ class FileRows(engine.Rows):
             self.noisy += int(np.count_nonzero(noisy))
 
     def denoise_chunks(self) -> None:
-        """Denoise traces, or a record, that do not fit."""
-        level = self.plan.level
+        """Denoise traces, or a record, that do not fit, with the result of denoising whole traces.
+
+        Every coefficient is computed from the samples, and in the manner, of the whole trace, and medians and sums of
+        squares are exact. Noise, thresholds and samples are therefore those of whole traces bit for bit if the backend
+        computes a coefficient in the same way wherever it lies. Dead traces are in no chunk of a record and are written
+        unchanged.
+        """
+        level, options, (count, samples) = self.plan.level, self.options, self.shape
         if level == 0:
-            for row in range(self.shape[0]):
+            for row in range(count):
                 self.leave(row, written=False)
             return
-        measured = engine.denoise_chunks(self, self.options, level, self.plan.chunk)
-        if measured is None:
-            raise ValueError(SQUARES_OVERFLOW)
-        details = len(self.options.transform.bands(level))  # without the approximation
-        self._measured.append((measured.sigma[:details], measured.thresholds[:details]))
+        if options.rule.values:
+            options = replace(options, sigma=0.0)  # the noise, one pass or more over all details, is not used
+        job, record = Job(options, level, samples), options.scope == "record"
+        dead = np.array([record and self.constant(row) for row in range(count)], bool)
+        pieces = cut(count, samples, options.halo(level), level, self.plan.chunk // self.x.itemsize, dead)
+        sigma, thresholds = np.zeros((2, len(options.bands(level)), count))
+        for _, group in groupby(pieces, lambda chunk: record or chunk.rows.start):
+            own = list(group)
+            numbers = np.unique(np.concatenate([chunk.numbers for chunk in own]))
+            kept = self.decompose(own[0], job) if len(own) == 1 else None
+            if kept is None:
+                statistics: Statistics = self.statistics(job, own)
+            else:
+                statistics = self.backend.statistics([options.counted(kept)], options.scope)
+            measured = measure(options, statistics, samples * (len(numbers) if record else 1))
+            if measured is None:
+                raise ValueError(SQUARES_OVERFLOW)
+            sigma[:, numbers], thresholds[:, numbers] = measured.sigma, measured.thresholds
+            self._shrink(own, job, kept, Shrinkage(options.function(samples), thresholds, sigma))
+            for row in numbers.tolist():
+                if not record and self.constant(row):
+                    sigma[:, row] = thresholds[:, row] = 0
+                if not thresholds[:, row].any():
+                    self.leave(row, written=True)
+        for row in np.flatnonzero(dead).tolist():
+            self.leave(row, written=False)
+        details = len(options.transform.bands(level))  # without the approximation
+        self._measured.append((sigma[:details], thresholds[:details]))
 
     def check(self, x: Array, pieces: Sequence[Piece], peak: float) -> None:
         """Raise ValueError if samples of these pieces, side by side, are not finite or overflow in the transform."""
@@ -299,32 +335,54 @@ class FileRows(engine.Rows):
             found = [(sigma[:0], thresholds) for sigma, thresholds in found]
         return [sigma for sigma, _ in found], [thresholds for _, thresholds in found]
 
-    def run(self, group: Sequence[Chunk], job: engine.Job, visit: engine.Visit) -> None:
+    def run(self, group: Sequence[Chunk], job: Job, visit: Callable[[Chunk, Pyramid], None]) -> None:
+        """Make a pass over the chunks of a group: call a function with each chunk and its coefficients."""
         self.ahead.expect([_pieces(chunk) for chunk in group])
-        super().run(group, job, visit)
+        for chunk in group:
+            visit(chunk, self.decompose(chunk, job))  # not named: its memory is free for the next
+
+    def _shrink(self, group: Sequence[Chunk], job: Job, kept: Pyramid | None, shrinkage: Shrinkage) -> None:
+        """Write the denoised chunks of a group, of which ``kept`` are the coefficients if there is only one.
+
+        Raises ValueError if a sample is not finite.
+        """
+
+        def write(chunk: Chunk, pyramid: Pyramid) -> None:
+            if not self.write(chunk, pyramid, shrinkage.of_rows(chunk.rows), job):
+                raise ValueError(SQUARES_OVERFLOW)
+
+        if kept is None:
+            self.run(group, job, write)
+        else:
+            write(group[0], kept)
 
     def take(self, chunk: Chunk) -> Array:
-        if self._taken.shape[1] != chunk.length:
+        if self.x.shape[1] != chunk.length:
             self.backend.release()  # memory for chunks of another length
-        self._taken = self.ahead.take(_pieces(chunk))
+        self.x = self.ahead.take(_pieces(chunk))
         place = chunk.rows.start, chunk.parts[0].start
         if place not in self._seen:
             self._seen.add(place)
-            self.check(self._taken, _pieces(chunk), self.backend.peak(self._taken))
-        return self._taken
-
-    def taken(self, chunk: Chunk) -> Array:
-        return self._taken
+            self.check(self.x, _pieces(chunk), self.backend.peak(self.x))
+        return self.x
 
     def put(self, chunk: Chunk, y: Array) -> None:
         for own, place in chunk.kept():
-            self.energy.add(self._taken[:, own], y[:, own], chunk.rows.start)
+            self.energy.add(self.x[:, own], y[:, own], chunk.rows.start)
             self.store(chunk.rows, place.start, y[:, own])
 
     def read(self, row: int, first: int, last: int) -> Array:
         return self.ahead.read(row, first, last)
 
+    def constant(self, row: int) -> bool:
+        """Return whether all samples of a row are equal and finite; few are read if they are not."""
+        value, samples = self.read(row, 0, 1), self.shape[1]
+        starts = [samples - 1, samples // 2]
+        parts = [*((i, i + 1) for i in starts), *((i, min(i + READ, samples)) for i in range(0, samples, READ))]
+        return bool(np.isfinite(value).all()) and all(bool((self.read(row, *part) == value).all()) for part in parts)
+
     def leave(self, row: int, written: bool) -> None:
+        """Write a row unchanged; ``written`` tells whether it has been written denoised before."""
         samples, size = self.shape[1], self.ahead.size
         parts = [(slice(row, row + 1), a, min(a + size, samples)) for a in range(0, samples, size)]
         self.ahead.expect([[part] for part in parts])
@@ -338,19 +396,20 @@ class FileRows(engine.Rows):
             self.store(part[0], first, x)
             self.flush()  # before the buffer is read into again
 
-    def tally(self, state: State) -> Tally:
-        return RowTally(state, self.backend.summation)
+    def statistics(self, job: Job, group: Sequence[Chunk]) -> PassStatistics:
+        """Return the statistics of the detail coefficients of a group, which make passes over its chunks."""
+        first, last = group[0].place, group[-1].place + len(group[-1].numbers)
 
-    @property
-    def bins(self) -> int:
-        return self.plan.bins
+        def run(add: Callable[[Details], None]) -> None:
+            self.run(group, job, lambda chunk, p: add(job.details(chunk, p, first)))
 
-    @property
-    def whole(self) -> int:
-        return self.backend.summation.whole
+        counts = job.lengths * np.int64(last - first)
+        state = State(counts, 1, self.x.real.dtype, self.plan.bins, True)
+        return PassStatistics(state, run, self.backend.summation, partial(self.guesses, job, group))
 
-    def guesses(self, job: engine.Job, group: Sequence[Chunk], levels: Sequence[int]) -> Mapping[int, Interval]:
-        # some details of every level of a group, from evenly spaced windows; each row's first samples are in one chunk
+    def guesses(self, job: Job, group: Sequence[Chunk], levels: Sequence[int]) -> Mapping[int, Interval]:
+        """Return where the medians of these levels probably lie, from evenly spaced windows of the rows of a group."""
+        # each row's first samples are in one chunk
         rows = np.concatenate([np.arange(c.rows.start, c.rows.stop) for c in group if c.parts[0].start == 0])
         samples, taps = self.shape[1], job.analysis.taps
         length = min(max(WINDOW, 8 * (job.options.halo(job.level) or 0)), samples)
@@ -360,11 +419,9 @@ class FileRows(engine.Rows):
             first = int(at % 1 * (samples - length))
             x = self.read(int(rows[int(at)]), first, first + length)[None]
             x = x if job.options.trend is None else of_rows(x, job.options.trend).removed(x)
-            details = job.options.counted(
-                self.backend.decompose(x, job.analysis).coefficients, job.analysis, x.shape[1:]
-            )
+            details = job.options.counted(self.backend.decompose(x, job.analysis)).details
             found.append([d[0, taps:-taps] if d.shape[1] > 4 * taps else d[0] for d in details])  # without the ends
-        return {level: around_median(np.concatenate([d[level - 1] for d in found]), self.bins) for level in levels}
+        return {level: around_median(np.concatenate([d[level - 1] for d in found]), self.plan.bins) for level in levels}
 
 
 def _noisy(sigma: Floats, thresholds: Floats) -> Mask:

@@ -124,7 +124,7 @@ class NoiseCurves:
 def of_pyramid(pyramid: Pyramid, options: Options, starts: Sequence[int]) -> NoiseCurves:
     """Return the noise curves of whole rows, which begin at samples ``starts`` of their traces."""
     analysis, noise = pyramid.analysis, options.noise
-    counted = options.counted(pyramid.coefficients, analysis, pyramid.shape)
+    counted = options.counted(pyramid).details
     grids = options.transform.grids(analysis, pyramid.shape)
 
     def curves(rows: slice, start: int) -> tuple[Curve, ...]:

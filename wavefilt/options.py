@@ -18,9 +18,8 @@ from wavefilt.arrays import Array, Floats
 from wavefilt.errors import OptionError
 from wavefilt.statistics.reference import Statistics
 from wavefilt.thresholding import rules, shrinkage
-from wavefilt.thresholding.blocks import Blocks
-from wavefilt.thresholding.local import REACH
-from wavefilt.transforms import Analysis, Band, Transform
+from wavefilt.thresholding.local import REACH, Blocks
+from wavefilt.transforms import Analysis, Band, Pyramid, Transform
 from wavefilt.transforms.base import noise_gains
 from wavefilt.vocabulary import (
     DETRENDS,
@@ -347,26 +346,9 @@ class Options:
     noise: Noise = field(init=False, repr=False, compare=False)
     """The option ``sigma``."""
 
-    if TYPE_CHECKING:
+    if TYPE_CHECKING:  # the values above are resolved from others, which are checked when they are given
 
-        def __init__(
-            self,
-            wavelet: WaveletLike | None = None,
-            level: int | None = None,
-            mode: Mode = "symmetric",
-            rule: rules.Rule | RuleName | Callable[..., Floats] | float | Sequence[float] | None = None,
-            shrink: Shrink | Estimator | Callable[[Array, Array], Array] | None = None,
-            sigma: NoiseForm | None = "level",
-            scope: Scope = "trace",
-            keep: int = 0,
-            transform: Transform | str = "dwt",
-            spins: int = 1,
-            ndim: Literal[1, 2] = 1,
-            detrend: Detrend | None = None,
-            blend: float = 0.0,
-            basis: Basis | None = None,
-            statics: bool = False,
-        ) -> None: ...
+        def __init__(self, *args: Any, **options: Any) -> None: ...
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "transform", transforms.find(self.transform, self.ndim, self.basis))
@@ -620,10 +602,9 @@ class Options:
         details = self.transform.sizes(analysis, shape)
         return [*details, *details[-1:]] if self.shrinks_approximation else details
 
-    def counted(self, coefficients: tuple[Any, ...], analysis: Analysis, shape: tuple[int, ...]) -> tuple[Any, ...]:
-        """Return the coefficients of each of `bands` that rules count, arrays (batch, coefficients)."""
-        bands = self.transform.counted(coefficients, analysis, shape)
-        return bands if self.shrinks_approximation else bands[:-1]
+    def counted(self, pyramid: Pyramid) -> Pyramid:
+        """Return a pyramid whose `Pyramid.details` are the coefficients of all `bands`."""
+        return pyramid.with_approximation if self.shrinks_approximation else pyramid
 
     def cut(self, numbers: Floats, level: int) -> Floats:
         """Return noise or thresholds (bands, groups) for fewer levels.

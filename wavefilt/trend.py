@@ -31,12 +31,6 @@ class Trend:
     """Whether any slope is not 0; less has to be computed without one."""
 
     @property
-    def each(self) -> list[Trend]:
-        """The trend of each row alone."""
-        rows = zip(self.middle[:, None], self.slope[:, None], strict=True)
-        return [Trend(middle, slope, self.samples, self.sloping) for middle, slope in rows]
-
-    @property
     def highest(self) -> float:
         """Upper bound for the magnitude of the lines; NaN if a line is not a number."""
         highest = np.abs(self.middle)

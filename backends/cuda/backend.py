@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
@@ -10,7 +11,7 @@ import numpy as np
 
 from wavefilt import engine
 from wavefilt.arrays import Array
-from wavefilt.backends.cuda.denoiser import Denoised, Denoiser, joined
+from wavefilt.backends.cuda.denoiser import Denoised, Denoiser, joined, measured_by_row
 from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.plan import Plan, Shape
 from wavefilt.backends.cuda.plans import DTYPES, FAMILIES, Asked, Plans, asked, simple
@@ -285,15 +286,18 @@ class Cuda(Backend):
         """Denoise rows by the DWT as `denoise` does, with the CPU backend. Raises OutOfMemory for other transforms."""
         if options.transform.name != "dwt":
             raise OutOfMemory("use backend='numba'")
-        host = self.to_host(x)
-        y = np.empty_like(host) if interop.on_device(x) else np.asarray(out)
-        rows = engine.Rows(host, y, self.for_many_shapes)
-        measured = engine.denoise_chunks(rows, options, level, host.nbytes, report)
-        if measured is None:
+        host, cpu, on_device = self.to_host(x), self.for_many_shapes, interop.on_device(x)
+        if not math.isfinite(cpu.peak(host)):
             return None
-        if interop.on_device(x):
-            interop.flat(out).copy_to_device(y.reshape(-1))
-        return out, measured if report else None
+        y, found = engine.denoise(host, options, cpu, level, report, None if on_device else np.asarray(out))
+        if on_device:
+            interop.flat(out).copy_to_device(np.ascontiguousarray(y).reshape(-1))
+        elif y is not out:
+            out[...] = y
+        if not report:
+            return out, None
+        assert isinstance(found, list)  # a backend in host memory measures step by step
+        return out, measured_by_row(found, len(options.bands(level)), len(host))
 
     @retried
     def _like(self, x: Samples) -> Samples:

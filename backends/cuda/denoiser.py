@@ -21,6 +21,7 @@ from wavefilt.backends.cuda.statistics.details import CudaStatistics
 from wavefilt.backends.cuda.statistics.selection import Selection
 from wavefilt.backends.cuda.thresholding import KNOWN, Chosen, Found, Searches, marking
 from wavefilt.backends.cuda.trend import Trends
+from wavefilt.engine import Estimate
 from wavefilt.options import Options
 from wavefilt.statistics.reference import Measured
 from wavefilt.thresholding.shrinkage import Shrinkage
@@ -265,3 +266,15 @@ def joined(parts: Sequence[Denoised], out: Samples, report: bool) -> Denoised:
     sigma, chosen, powers = zip(*measured, strict=True)
     power = None if powers[0] is None else np.concatenate(powers, axis=1)
     return out, Measured(np.concatenate(sigma, axis=1), np.concatenate(chosen, axis=1), power)
+
+
+def measured_by_row(found: Sequence[Estimate], bands: int, rows: int) -> Measured:
+    """Return the estimates of rows without gaps as arrays (bands, rows)."""
+    numbers = np.zeros((3, bands, rows))
+    for own in found:
+        where = own.segments.rows
+        for target, values in zip(numbers, (own.sigma, own.thresholds, own.power), strict=True):
+            target[: len(own.sigma), where] = values
+        if own.approximation is not None:
+            numbers[:2, -1, where] = own.approximation
+    return Measured(*numbers)

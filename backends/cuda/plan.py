@@ -22,8 +22,7 @@ from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Event, Stream
 from wavefilt.backends.cuda.runtime.target import cuda
 from wavefilt.backends.cuda.statistics.layout import Band, DetailLayout, NoiseOf
 from wavefilt.backends.cuda.thresholding import KNOWN
-from wavefilt.thresholding.blocks import Blocks
-from wavefilt.thresholding.local import Grid
+from wavefilt.thresholding.local import Blocks, Grid
 from wavefilt.thresholding.shrinkage import Posterior, Shrinkage
 from wavefilt.transforms import Analysis
 

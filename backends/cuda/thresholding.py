@@ -25,8 +25,8 @@ from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda, device
 from wavefilt.backends.cuda.statistics.block_search import ended
 from wavefilt.backends.cuda.statistics.layout import MEDIAN, Band, NoiseOf
 from wavefilt.options import Options
-from wavefilt.thresholding.blocks import Blocks
 from wavefilt.thresholding.empirical_bayes import FAR, PRIORS, ROUNDS, formulas
+from wavefilt.thresholding.local import Blocks
 from wavefilt.thresholding.rules import MAD_TO_SIGMA, bayes_formula
 from wavefilt.thresholding.shrinkage import FIRM_RATIO, Function, Posterior, Shrinkage
 from wavefilt.wavelets.dual_tree import magnitude_quantile

@@ -118,7 +118,7 @@ class Run:
         pyramid, jobs = analysing(source, options.analysis(level), tile, peak)
         assert isinstance(pyramid, launching.Packed)
         self.size = self._detrended.nbytes + (2 if shrinks_locally else 1) * sum(c.nbytes for c in pyramid.coefficients)
-        details = (pyramid.with_approximation if options.shrinks_approximation else pyramid).details
+        details = options.counted(pyramid).details
         statistics = NumbaStatistics([[d] for d in details], "trace")
         bands = len(statistics.counts)
         wanted = {"level": range(1, bands + 1), "global": (1,)}.get(str(sigma), ())

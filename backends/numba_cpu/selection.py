@@ -157,12 +157,12 @@ class NumbaStatistics:
     def groups(self) -> int:
         return 1 if self._pooled else len(self._levels[0][0])
 
-    def median_abs(self, levels: Sequence[int]) -> Floats:
-        self._survey(levels)
-        return self.medians.take([i - 1 for i in levels], axis=0)
-
-    def quantile_abs(self, levels: Sequence[int], share: float) -> Floats:
-        places, (found, powers) = [level - 1 for level in levels], np.empty((2, *self.powers.shape))
+    def quantile_abs(self, levels: Sequence[int], share: float = 0.5) -> Floats:
+        places = [level - 1 for level in levels]
+        if share == 0.5:
+            self._survey(levels)
+            return self.medians.take(places, axis=0)
+        found, powers = np.empty((2, *self.powers.shape))
         team.run([team.Job(*self._whole(places, share, found, powers))])
         short = [place for place in places if self.counts[place] <= SHORT]  # others' squares are summed by chunks
         self.powers[short] = powers[short]
@@ -380,9 +380,8 @@ class ChunkSums(Summation):
     tabulate = staticmethod(count_inside)
     block, whole = CHUNK, SHORT
 
-    def measure_whole(self, details: Array) -> tuple[float, float]:
-        statistics = NumbaStatistics([[details[None]]], "record")
-        return float(statistics.median_abs([1])[0, 0]), float(statistics.mean_square()[0, 0])
+    def statistics(self, details: Array) -> NumbaStatistics:
+        return NumbaStatistics([[details[None]]], "record")
 
     def measure(
         self, details: Array, ends: Counts, interval: Interval | None, table: Array | None

@@ -1,8 +1,8 @@
 """Exact statistics of detail coefficients that are read chunk by chunk, in several passes over the data.
 
 A `State` says what the next pass counts: magnitudes in intervals of their bits (for exact medians) and sums of
-squares. A `Tally` counts them, and `State.after` narrows the intervals until each holds one value. The state does not
-depend on who makes a pass: the counts of several tasks of a graph are `merged`.
+squares. `count` or a `RowTally` counts them, and `State.after` narrows the intervals until each holds one value. The
+state does not depend on who makes a pass: the counts of several tasks of a graph are `merged`.
 
 Medians are found by radix selection. The bits of magnitudes have the order of their values. Each pass counts the
 magnitudes of an interval in bins, and the bin that holds the wanted rank is the next interval. Where a sample of the
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,13 +24,12 @@ from wavefilt.statistics.reference import (
     LEAF,
     ReferenceStatistics,
     Risk,
+    Statistics,
     around,
     between,
     energy,
     exceeding,
     histogram,
-    least_risk,
-    quantile,
 )
 
 if TYPE_CHECKING:
@@ -231,37 +230,19 @@ def _settled(interval: Interval, below: int | None) -> bool:
     return interval.low == interval.high and below is not None
 
 
-class Tally(Protocol):
-    """Counts the details of a pass."""
-
-    def add(self, details: Details) -> None:
-        """Count the details of another chunk."""
-
-    def result(self) -> Counted:
-        """Return the counts of all chunks."""
-
-
-class HostTally:
-    """`Tally` of NumPy arrays, whose rows are the groups; a single group has all rows."""
-
-    def __init__(self, state: State, tabulate: Callable[[Interval, Array, Array], None] = tabulate) -> None:
-        self._state, self._tabulate = state, tabulate
-        self._tables = state.tables()
-        self._sums = np.zeros((int(state.sums_squares), len(state.counts), state.groups))
-
-    def add(self, details: Details) -> None:
-        pooled = self._state.groups == 1
-        for (level, group, interval), table in zip(self._state.places, self._tables, strict=True):
-            for _, rows in details[level - 1]:
-                self._tabulate(interval, rows if pooled else rows[group], table)
-        for sums in self._sums:  # one element or none
-            for own, parts in zip(sums, details, strict=True):
-                for _, rows in parts:
-                    with np.errstate(over="ignore"):
-                        own += energy(rows.reshape(1, -1) if pooled else rows)
-
-    def result(self) -> Counted:
-        return Counted(self._tables, self._sums)
+def count(state: State, details: Details, tabulate: Callable[[Interval, Array, Array], None] = tabulate) -> Counted:
+    """Return the counts of a block of rows, each of which is a group; a single group has all rows."""
+    pooled, tables = state.groups == 1, state.tables()
+    totals = np.zeros((int(state.sums_squares), len(state.counts), state.groups))
+    for (level, group, interval), table in zip(state.places, tables, strict=True):
+        for _, rows in details[level - 1]:
+            tabulate(interval, rows if pooled else rows[group], table)
+    for sums in totals:  # one element or none
+        for own, parts in zip(sums, details, strict=True):
+            for _, rows in parts:
+                with np.errstate(over="ignore"):
+                    own += energy(rows.reshape(1, -1) if pooled else rows)
+    return Counted(tables, totals)
 
 
 class Summation:
@@ -273,10 +254,9 @@ class Summation:
     """Largest number of details of a row that is measured at once."""
     tabulate: Callable[[Interval, Array, Array], None] = staticmethod(tabulate)
 
-    def measure_whole(self, details: Array) -> tuple[float, float]:
-        """Return the median of |d| and the mean of |d|² of a row (details,)."""
-        statistics = ReferenceStatistics([details[None]])
-        return float(statistics.median_abs([1])[0, 0]), float(statistics.mean_square()[0, 0])
+    def statistics(self, details: Array) -> Statistics:
+        """Return the statistics of a row (details,) in memory."""
+        return ReferenceStatistics([details[None]])
 
     def measure(
         self, details: Array, ends: Counts, interval: Interval | None, table: Array | None
@@ -329,7 +309,7 @@ class JoinedBlocks:
 
 
 class RowTally:
-    """`Tally` of one group whose parts come in any order, with the sums that ``summation`` computes for whole rows.
+    """Counts one group whose parts come in any order, with the sums that ``summation`` computes for whole rows.
 
     Levels of up to ``Summation.whole`` details are kept until they are complete.
     """
@@ -354,10 +334,9 @@ class RowTally:
     def _measure(self, level: int, own: Sequence[int], blocks: slice, details: Array) -> None:
         """Measure blocks of a level, and count them for these of `State.places`."""
         if self._state.counts[level - 1] <= self._summation.whole:
-            median, square = self._summation.measure_whole(details)
-            if self._state.share != 0.5:
-                median = float(quantile(np.abs(details), self._state.share))
-            self._whole[level] = median, square
+            statistics = self._summation.statistics(details)
+            quantile = statistics.quantile_abs([1], self._state.share)
+            self._whole[level] = float(quantile[0, 0]), float(statistics.mean_square()[0, 0])
             return
         ends, sums = self._ends[level - 1][blocks.start : blocks.stop + 1], self._sums[level - 1]
         ends = ends - ends[0]
@@ -380,15 +359,14 @@ class RowTally:
 class PassStatistics:
     """`Statistics` computed by passes over the details, each made by a call of ``run``.
 
-    Nothing that ``state`` knows is counted again. ``tally`` counts what a state asks for. Levels of up to ``whole``
-    details are measured in memory in the first pass; for longer ones ``guesses`` returns intervals where the medians
-    probably are. Only medians and mean squares support several groups.
+    Nothing that ``state`` knows is counted again. Levels of up to ``summation.whole`` details are measured in memory in
+    the first pass; for longer ones ``guesses`` returns intervals where the medians probably are. Several groups are
+    possible if ``state`` knows all that is asked for.
     """
 
     state: State
     run: Run
-    tally: Callable[[State], Tally] = HostTally
-    whole: int = 0
+    summation: Summation = field(default_factory=Summation)
     guesses: Callable[[Sequence[int]], Mapping[int, Interval] | None] = lambda levels: None
 
     @property
@@ -399,14 +377,11 @@ class PassStatistics:
     def groups(self) -> int:
         return self.state.groups
 
-    def median_abs(self, levels: Sequence[int]) -> Floats:
-        return self.quantile_abs(levels, 0.5)
-
-    def quantile_abs(self, levels: Sequence[int], share: float) -> Floats:
+    def quantile_abs(self, levels: Sequence[int], share: float = 0.5) -> Floats:
         if share != self.state.share:
             self.state = replace(self.state, share=share, search={}, medians={})
         missing = [i for i in levels if i not in self.state.medians]
-        if longer := [i for i in missing if self.counts[i - 1] > self.whole]:
+        if longer := [i for i in missing if self.counts[i - 1] > self.summation.whole]:
             self.state = self.state.searching(longer, self.guesses(longer) if share == 0.5 else None)
         while any(i not in self.state.medians for i in missing):
             self._pass()
@@ -420,7 +395,7 @@ class PassStatistics:
         return self.state.mean_square
 
     def _pass(self) -> None:
-        tally = self.tally(self.state)
+        tally = RowTally(self.state, self.summation)
         self.run(tally.add)
         self.state = self.state.after(tally.result())
 
@@ -448,29 +423,5 @@ class PassStatistics:
         return np.asarray(sum(counts))
 
     def minimise(self, risk: Risk, sigma: Floats, inverse: bool = False) -> Floats:
-        """Sort all magnitudes of one level after the other in host memory, and return the best ones.
-
-        Raises MemoryError if they do not fit.
-        """
-        best = np.zeros_like(sigma)
-        for i in np.flatnonzero(sigma[:, 0] > 0):
-            try:
-                best[i] = least_risk(risk, self._magnitudes(int(i))[None], sigma[i], inverse)
-            except MemoryError as error:
-                raise MemoryError(
-                    f"rules sure and hybrid sort all details of a level, and {self.counts[i]} details of level "
-                    f"{i + 1} do not fit in memory; use another rule"
-                ) from error
-        return best
-
-    def _magnitudes(self, place: int) -> Array:
-        """Return the sorted |d| of one level, shape (coefficients,)."""
-        magnitudes = np.empty(int(self.counts[place]), self.state.dtype)
-
-        def gather(details: Details) -> None:
-            for start, part in details[place]:
-                np.abs(part.reshape(-1), out=magnitudes[start : start + part.size])
-
-        self.run(gather)
-        magnitudes.sort()
-        return magnitudes
+        """Raise TypeError: rules that sort details need whole traces in memory."""
+        raise TypeError("a rule sorts details, and does not declare it: add 'sorted' to its needs")

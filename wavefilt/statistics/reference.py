@@ -39,11 +39,8 @@ class Statistics(Protocol):
     def groups(self) -> int:
         """Number of groups."""
 
-    def median_abs(self, levels: Sequence[int]) -> Floats:
-        """Return the medians of |d| of these levels, shape (len(levels), groups)."""
-
-    def quantile_abs(self, levels: Sequence[int], share: float) -> Floats:
-        """Return the quantiles of |d| below which this share of the values lies, shape (len(levels), groups).
+    def quantile_abs(self, levels: Sequence[int], share: float = 0.5) -> Floats:
+        """Return the quantiles of |d| of these levels, by default the medians, shape (len(levels), groups).
 
         Among n sorted magnitudes, counted from 0, this is the one of rank ``share`` (n - 1), interpolated linearly.
         """
@@ -92,10 +89,7 @@ class ReferenceStatistics:
     def groups(self) -> int:
         return len(self._details[0])
 
-    def median_abs(self, levels: Sequence[int]) -> Floats:
-        return self.quantile_abs(levels, 0.5)
-
-    def quantile_abs(self, levels: Sequence[int], share: float) -> Floats:
+    def quantile_abs(self, levels: Sequence[int], share: float = 0.5) -> Floats:
         return np.array([quantile(np.abs(self._details[i - 1]), share) for i in levels])
 
     def mean_square(self) -> Floats:

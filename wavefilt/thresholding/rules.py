@@ -14,8 +14,7 @@ import numpy as np
 from wavefilt.arrays import Array, Floats
 from wavefilt.errors import OptionError
 from wavefilt.thresholding import empirical_bayes
-from wavefilt.thresholding.blocks import ROOT, Blocks
-from wavefilt.thresholding.local import BIVARIATE, LAMBDA, LAMBDA_MEASURED, Bivariate, Local, Together
+from wavefilt.thresholding.local import BIVARIATE, LAMBDA, LAMBDA_MEASURED, ROOT, Bivariate, Blocks, Local, Together
 from wavefilt.thresholding.shrinkage import Function, Posterior
 from wavefilt.vocabulary import check, is_number
 
@@ -51,8 +50,7 @@ def noise(statistics: Statistics, sigma: str | float, parts: int = 1, share: flo
     if not isinstance(sigma, str):
         return np.full((levels, statistics.groups), float(sigma))
     measured = range(1, levels + 1) if sigma == "level" else [1]
-    quantiles = statistics.median_abs(measured) if share == 0.5 else statistics.quantile_abs(measured, share)
-    found = quantiles * quantile_to_sigma(parts, share)
+    found = statistics.quantile_abs(measured, share) * quantile_to_sigma(parts, share)
     return found if sigma == "level" else np.repeat(found, levels, axis=0)
 
 

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from wavefilt.arrays import Array, Floats
-from wavefilt.thresholding.blocks import Blocks
 from wavefilt.thresholding.empirical_bayes import PRIORS
-from wavefilt.thresholding.local import Together
+from wavefilt.thresholding.local import Blocks, Together
 from wavefilt.vocabulary import Estimator, check
 
 FIRM_RATIO = 2.0

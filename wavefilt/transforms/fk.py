@@ -50,9 +50,7 @@ if TYPE_CHECKING:
     from wavefilt.thresholding.shrinkage import Shrinkage
 
 GRAIN = 1 << 17
-"""Samples that are worth a thread."""
-TOGETHER = 1 << 16
-"""Number of coefficients that are shrunk at once: they fit the cache of a core."""
+"""Samples, or real numbers of coefficients, that are worth a thread, and fit the cache of a core."""
 MIXED = ((8, 32), (32, 64), (64, 128))
 """Sizes of the windows of "mixed", traces by samples, the smallest first.
 
@@ -285,24 +283,21 @@ class Frame:
         weight = np.square(np.divide(unit, largest, out=np.zeros_like(unit), where=largest > 0))
         weight[1:-1] *= 2
         shrunk, risk = list(map(np.empty_like, flat[0])), np.empty(count)
-        together = max(TOGETHER // (len(flat[0]) * waves), 1)
 
-        def work(start: int, stop: int) -> None:
-            for first in range(start, stop, together):
-                own = slice(first, min(first + together, stop))
-                section = np.arange(own.start, own.stop) // each
-                blocks = [np.stack([band[own] for band in bands]) for bands in flat]
-                with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-                    gain, lost = shrink(
-                        blocks[0] * scale[:, section, None],
-                        section,
-                        *(block * scale[:, section, None] for block in blocks[1:]),
-                    )
-                risk[own] = (lost.sum(axis=-1) * weight[:, section]).sum(axis=0)
-                for band, values in zip(shrunk, blocks[0] * gain, strict=True):
-                    band[own] = values
+        def work(own: slice) -> None:
+            section = np.arange(own.start, own.stop) // each
+            blocks = [np.stack([band[own] for band in bands]) for bands in flat]
+            with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+                gain, lost = shrink(
+                    blocks[0] * scale[:, section, None],
+                    section,
+                    *(block * scale[:, section, None] for block in blocks[1:]),
+                )
+            risk[own] = (lost.sum(axis=-1) * weight[:, section]).sum(axis=0)
+            for band, values in zip(shrunk, blocks[0] * gain, strict=True):
+                band[own] = values
 
-        parallel(work, count, together)
+        _in_parts(work, count, 2 * len(flat[0]) * waves)
         shape = parts[0][0].shape
         return [values.reshape(shape) for values in shrunk], risk.reshape(shape[:-1])
 

@@ -1,9 +1,9 @@
 """Wavelet packets of traces, and denoising in a basis of them that suits each trace.
 
-Both outputs of a level are split again, as in `wavefilt.packets`. The low-pass output of all levels is always split,
-and kept as the approximation, as in the DWT. Below each of the high-pass outputs a basis is chosen; that of the DWT is
-one possible choice. Costs add up, so the best basis is found from the deepest nodes upwards: a node is split if its
-children cost less (Coifman and Wickerhauser 1992).
+Both outputs of a level are split again, as by `wavefilt.wavelet_packets`. The low-pass output of all levels is always
+split, and kept as the approximation, as in the DWT. Below each of the high-pass outputs a basis is chosen; that of the
+DWT is one possible choice. Costs add up, so the best basis is found from the deepest nodes upwards: a node is split if
+its children cost less (Coifman and Wickerhauser 1992).
 """
 
 from __future__ import annotations

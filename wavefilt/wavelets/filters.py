@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import warnings
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Protocol, TypeAlias, runtime_checkable
 
@@ -12,6 +12,7 @@ import numpy as np
 import pywt
 
 from wavefilt.errors import OptionError
+from wavefilt.vocabulary import nearest
 
 
 @runtime_checkable
@@ -67,11 +68,8 @@ def _named(name: str) -> pywt.Wavelet:
     except ValueError as error:
         if name in pywt.wavelist(kind="continuous"):
             raise OptionError(CONTINUOUS.format(name)) from error
-        near = difflib.get_close_matches(name.lower(), names(), n=3)
-        hint = f"; did you mean {' or '.join(near)}?" if near else ""
-        raise OptionError(
-            f"unknown wavelet {name!r}: {len(names())} discrete wavelets are known{hint} (`wavefilt wavelets`)"
-        ) from error
+        known = f"{len(names())} discrete wavelets are known (`wavefilt wavelets`)"
+        raise OptionError(f"unknown wavelet {name!r}: {known}{nearest(name, names())}") from error
 
 
 LARGEST_ERROR = 1e-6
@@ -134,6 +132,14 @@ def detail_lengths(samples: int, taps: int, mode: str, level: int) -> list[int]:
     return lengths[1:]
 
 
-def synthesis_length(coefficients: int, taps: int, mode: str) -> int:
-    """Return the number of samples of one inverse level: 2m for periodization, 2m - taps + 2 otherwise."""
-    return 2 * coefficients if mode == "periodization" else 2 * coefficients - taps + 2
+def lengths_from(known: Mapping[int, int], taps: int, mode: str) -> list[int]:
+    """Return the number of samples, and of coefficients of every level, finest first, from those of some levels.
+
+    Level 0 are the samples, and the deepest level is known. From m coefficients, an unknown level has 2m for
+    periodization, otherwise 2m - taps + 2. All are 0 if that is none. Known lengths may not fit the others.
+    """
+    deepest, less = max(known), 0 if mode == "periodization" else taps - 2
+    samples = known[deepest]
+    for level in range(deepest - 1, -1, -1):
+        samples = known.get(level, 2 * samples - less)
+    return [samples, *detail_lengths(samples, taps, mode, deepest)] if samples > 0 else [0] * (deepest + 1)

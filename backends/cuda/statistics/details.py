@@ -106,13 +106,7 @@ class CudaStatistics:
     def groups(self) -> int:
         return 1 if self._pooled else self._layouts[0].rows
 
-    def median_abs(self, levels: Sequence[int]) -> Floats:
-        depth = max(levels)
-        found = self._searched(depth, False)
-        middle = found.middle.copy_to_host().reshape(depth, self.groups, 2)
-        return np.asarray(middle.mean(axis=-1, dtype=np.float64)[np.array(levels) - 1])
-
-    def quantile_abs(self, levels: Sequence[int], share: float) -> Floats:
+    def quantile_abs(self, levels: Sequence[int], share: float = MEDIAN) -> Floats:
         depth = max(levels)
         found = self._searched(depth, False, share)
         pairs = found.middle.copy_to_host().reshape(depth, self.groups, 2)
