@@ -291,8 +291,8 @@ class Format:
         """Whether `convert` is defined."""
         return type(self).convert is not Format.convert
 
-    def open(self, file: str | BinaryIO, layout: Layout) -> Source:
-        """Open a file to be read and written in parts. Raises FormatError as `read` does."""
+    def open(self, file: Any, layout: Layout) -> Source:
+        """Read and write an open file, or the folder of this name, in parts. Raises FormatError as `read` does."""
         raise NotImplementedError
 
     def headers(self, contents: Contents) -> Headers:

@@ -25,7 +25,7 @@ from wavefilt.errors import FormatError, OutputExists, reason
 from wavefilt.io.atomic import temporary
 from wavefilt.io.base import Contents, Format, Headers, Layout, Probe, equal_lengths, refuse_dataset
 from wavefilt.io.npy import sample_axis, written
-from wavefilt.io.sources import FileSource, Source, StreamedFormat, Target
+from wavefilt.io.sources import Source, StreamedFormat, Target
 
 if TYPE_CHECKING:
     import h5py
@@ -142,10 +142,10 @@ def _package(name: str) -> ModuleType:
 # ---------------------------------------------------------------------------------------------------------- HDF5
 
 
-class Hdf5File(FileSource):
+class Hdf5File(Source):
     """A `Source` of a dataset. Raises FormatError for a damaged file, and a dataset that cannot be denoised."""
 
-    def __init__(self, file: str | BinaryIO, layout: Layout) -> None:
+    def __init__(self, file: BinaryIO, layout: Layout) -> None:
         layout.only("hdf5", "dt", "axis", "component")
         self._axis = layout.axis
         self._hdf5 = _opened(file, "r")
@@ -176,12 +176,12 @@ class Hdf5File(FileSource):
         self._file.seek(0)
         shutil.copyfileobj(self._file, file, 1 << 20)
         file.flush()
-        with _opened(file if isinstance(file, io.BytesIO) else file.name, "r+") as copy:
+        with _opened(file, "r+") as copy:
             yield _rewritten(copy, self._dataset, self._axis)
 
     def close(self) -> None:
         self._hdf5.close()
-        self._file.close()
+        super().close()
 
 
 class Hdf5(StreamedFormat):
@@ -191,7 +191,7 @@ class Hdf5(StreamedFormat):
     def recognise(self, probe: Probe) -> bool:
         return probe.head.startswith(b"\x89HDF\r\n\x1a\n")
 
-    def open(self, file: str | BinaryIO, layout: Layout) -> Hdf5File:
+    def open(self, file: BinaryIO, layout: Layout) -> Hdf5File:
         return Hdf5File(file, layout)
 
     def convert(self, contents: Contents) -> bytes:
@@ -207,10 +207,10 @@ class Hdf5(StreamedFormat):
         return Headers(contents.origin.attributes)
 
 
-def _opened(file: str | BinaryIO, mode: str) -> h5py.File:
+def _opened(file: BinaryIO, mode: str) -> h5py.File:
     h5py = _package("h5py")
     try:
-        return h5py.File(file, mode)
+        return h5py.File(file if isinstance(file, io.BytesIO) else file.name, mode)  # faster by its name
     except (OSError, RuntimeError, ValueError) as error:
         raise FormatError(f"damaged or truncated HDF5 file ({reason(error)})") from error
 
@@ -267,11 +267,9 @@ def _rewritten(file: h5py.File, name: str, axis: int | None) -> ChunkedArray:
 class Store(Source):
     """A source of an array. Raises FormatError for a folder that is no Zarr store, or has no such array."""
 
-    format = "zarr"
-
     def __init__(self, path: str, layout: Layout) -> None:
         layout.only("zarr", "dt", "axis", "component")
-        self.name, self._axis, self.interval = path, layout.axis, layout.dt
+        self.format, self.name, self._axis, self.interval = "zarr", path, layout.axis, layout.dt
         self._component, self.array = _opened_store(path, layout.component)
         traces = self._traces = self._traces_of(self.array)
         self.shape, self.dtype, self.notes = traces.shape, traces.dtype, notes(traces.dtype)
@@ -288,9 +286,8 @@ class Store(Source):
         last = max((status.st_mtime_ns for status in files), default=0)
         return len(files), sum(status.st_size for status in files), last
 
-    def check_unchanged(self) -> None:
-        if self._state() != self._before:
-            raise OSError(f"{self.name}: chunks were changed while they were read")
+    def close(self) -> None:
+        """Nothing is open."""
 
     def read(self, rows: slice, first: int, out: Array) -> None:
         try:
@@ -336,8 +333,8 @@ class Zarr(Format):
     def recognise_folder(self, path: str) -> bool:
         return is_zarr(path)
 
-    def open(self, file: str | BinaryIO, layout: Layout) -> Store:
-        return Store(str(file), layout)
+    def open(self, file: str, layout: Layout) -> Store:
+        return Store(file, layout)
 
     def write(self, contents: Contents) -> bytes:
         raise FormatError("a Zarr store is a folder of many files: give a folder name for the result")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+from contextlib import ExitStack
 from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
@@ -195,21 +196,23 @@ def open_source(path: str | os.PathLike[str], layout: Layout, format: str | None
     Raises NotStreamed for other formats, FormatError for a damaged file, OSError if it cannot be read.
     """
     name, layout = resolve(path, layout)
-    chosen = None
-    try:
-        if os.path.isdir(name):
-            chosen = folder_format(name, format)
-        else:
-            with open(name, "rb", buffering=0) as file:
-                if file.seekable():
-                    chosen = _format_of(Probe(file), format or ("raw" if layout.dtype else None), streamed=True)
-        if chosen is not None and chosen.streamed:
-            return chosen.open(name, layout)
-        *others, last = (format.name for format in FORMATS.values() if format.streamed)
-        only = f"only {', '.join(others)} and {last} files are streamed (`max_memory`)"
-        raise NotStreamed(f"{only}; convert the file, or denoise it in memory")
-    except FormatError as error:
-        raise about(name, error, chosen if chosen and chosen.streamed else None) from error
+    with ExitStack() as stack:
+        chosen: Format | None = None
+        try:
+            if os.path.isdir(name):
+                return folder_format(name, format).open(name, layout)
+            file = stack.enter_context(open(name, "rb", buffering=0))
+            if file.seekable():
+                chosen = _format_of(Probe(file), format or ("raw" if layout.dtype else None), streamed=True)
+            if chosen is not None and chosen.streamed:
+                source = chosen.open(file, layout)
+                stack.pop_all()
+                return source
+            *others, last = (format.name for format in FORMATS.values() if format.streamed)
+            only = f"only {', '.join(others)} and {last} files are streamed (`max_memory`)"
+            raise NotStreamed(f"{only}; convert the file, or denoise it in memory")
+        except FormatError as error:
+            raise about(name, error, chosen if chosen and chosen.streamed else None) from error
 
 
 # --------------------------------------------------------------------------------------------------------- writing

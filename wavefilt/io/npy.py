@@ -20,7 +20,7 @@ import numpy as np
 from wavefilt.arrays import DType, compute_dtype
 from wavefilt.errors import FormatError, LayoutError, reason
 from wavefilt.io.base import Contents, Format, Layout, Probe, equal_lengths
-from wavefilt.io.sources import ContiguousFile, Places, StreamedFormat, contents_of, opened
+from wavefilt.io.sources import ContiguousFile, Places, StreamedFormat, contents_of
 
 DTYPES = ("f4", "f8", "i2", "i4")
 ENDIANS = {"little": "<", "big": ">"}
@@ -29,11 +29,10 @@ ENDIANS = {"little": "<", "big": ">"}
 class NpyFile(ContiguousFile):
     """A `Source` of a `.npy` file. Raises FormatError if it cannot be denoised."""
 
-    def __init__(self, file: str | BinaryIO, layout: Layout) -> None:
+    def __init__(self, file: BinaryIO, layout: Layout) -> None:
         layout.only("npy", "dt", "axis")
-        with opened(file) as stream:
-            shape, fortran, dtype = header(stream, stream.seek(0, 2) - stream.seek(0))
-            begin = stream.tell()
+        shape, fortran, dtype = header(file, file.seek(0, 2) - file.seek(0))
+        begin = file.tell()
         axis = sample_axis(shape, layout.axis)
         if prod(shape) == 0:
             raise FormatError(f"an array of shape {shape} has no samples")
@@ -56,7 +55,7 @@ class Npy(StreamedFormat):
     def recognise(self, probe: Probe) -> bool:
         return probe.head.startswith(b"\x93NUMPY")
 
-    def open(self, file: str | BinaryIO, layout: Layout) -> NpyFile:
+    def open(self, file: BinaryIO, layout: Layout) -> NpyFile:
         return NpyFile(file, layout)
 
     def convert(self, contents: Contents) -> bytes:
@@ -106,7 +105,7 @@ class Npz(Format):
 class Raw(StreamedFormat):
     name, label, shared_endings = "raw", "raw binary", (".bin", ".raw", ".dat")
 
-    def open(self, file: str | BinaryIO, layout: Layout) -> ContiguousFile:
+    def open(self, file: BinaryIO, layout: Layout) -> ContiguousFile:
         """Open traces one after another. Raises LayoutError for a missing or wrong layout."""
         layout.only("raw", "dtype", "endian", "ns", "dt")
         missing = [f"`{name}`" for name in ("dtype", "endian", "ns") if getattr(layout, name) is None]
@@ -114,8 +113,7 @@ class Raw(StreamedFormat):
             wrong = f"raw binary needs {', '.join(missing)}" if missing else "an unknown raw layout"
             raise LayoutError(f"{wrong}: `dtype` is one of {', '.join(DTYPES)}, `endian` {' or '.join(ENDIANS)}")
         assert layout.dtype is not None and layout.endian is not None and layout.ns is not None  # noqa: PT018
-        with opened(file) as stream:
-            size = stream.seek(0, 2)
+        size = file.seek(0, 2)
         dtype = np.dtype(ENDIANS[layout.endian] + layout.dtype)
         trace = layout.ns * dtype.itemsize
         if size % trace:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from wavefilt.arrays import Array
 from wavefilt.errors import FormatError
 from wavefilt.io.base import FOOT, Contents, Headers, Layout, Probe, equal_lengths, known_interval, moment
-from wavefilt.io.sources import Codec, ContiguousFile, Places, StreamedFormat, opened, smallest
+from wavefilt.io.sources import Codec, ContiguousFile, Places, StreamedFormat, smallest
 
 IBM, IEEE = 1, 5
 DTYPES = {1: "u4", 2: "i4", 3: "i2", 5: "f4", 6: "f8", 8: "i1", 9: "i8", 10: "u4", 11: "u2", 12: "u8", 16: "u1"}
@@ -96,10 +96,9 @@ class Sizes:
 class SegyFile(ContiguousFile):
     """A `Source` of a SEG-Y or SU file. Raises FormatError if it is damaged or of another format."""
 
-    def __init__(self, file: str | BinaryIO, layout: Layout, format: str) -> None:
+    def __init__(self, file: BinaryIO, layout: Layout, format: str) -> None:
         layout.only(format, "dt")
-        with opened(file) as stream:
-            self.sizes = sizes = (_su if format == "su" else _segy)(Probe(stream))
+        self.sizes = sizes = (_su if format == "su" else _segy)(Probe(file))
         # floats stay as they are, integers become IEEE floats
         self._result = sizes if sizes.code in FLOATS else replace(sizes, code=IEEE)
         super().__init__(file, format, sizes.places(), sizes.interval or layout.dt, self._result.places())
@@ -184,7 +183,7 @@ class Segy(StreamedFormat):
                 return True
         return len(lines) > 30 and max(lines.count(b"C"), lines.count(b"\xc3")) > 30
 
-    def open(self, file: str | BinaryIO, layout: Layout) -> SegyFile:
+    def open(self, file: BinaryIO, layout: Layout) -> SegyFile:
         return SegyFile(file, layout, self.name)
 
     def convert(self, contents: Contents) -> bytes:

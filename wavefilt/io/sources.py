@@ -9,7 +9,7 @@ import shutil
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, Protocol
@@ -25,9 +25,6 @@ from wavefilt.io.base import Contents, Format, Headers, Layout
 class Source(ABC):
     """Traces of one length in a file, and the way to write denoised ones. Called from one thread at a time."""
 
-    format: str
-    name: str = ""
-    """The path, for messages."""
     shape: tuple[int, int]
     """Traces, samples."""
     dtype: DType
@@ -36,13 +33,17 @@ class Source(ABC):
     """Traces in the same chunks of the file, best read and written together; 1 without chunks."""
     overhead: int = 0
     """Bytes of memory that reading and writing take in addition to the samples requested."""
-    interval: float | None = None
-    """Sampling interval in seconds, None if the file does not give it."""
     notes: tuple[str, ...] = ()
     """Remarks for the user about reading or writing this file."""
     ids: tuple[str, ...] = ()
     starts: tuple[np.datetime64, ...] = ()
     """Ids and times of the traces, as in `wavefilt.Recording`."""
+
+    def __init__(self, file: BinaryIO, format: str, interval: float | None) -> None:
+        """Keep an open file on disk or in memory; ``interval`` in seconds is None if the file does not give it."""
+        self._file, self.format, self.interval = file, format, interval
+        self.name: str = getattr(file, "name", "the file")
+        self._before = None if isinstance(file, io.BytesIO) else self._state()
 
     def header(self, trace: int) -> Headers:
         """Return the header of a trace."""
@@ -59,16 +60,29 @@ class Source(ABC):
         Raises OSError if the file has become shorter.
         """
 
-    @abstractmethod
-    def create(self, path: Path, *, overwrite: bool) -> AbstractContextManager[Target]:
+    @contextmanager
+    def create(self, path: Path, *, overwrite: bool) -> Iterator[Target]:
         """Make a file like this one for the result, which appears at ``path``, complete, on a normal exit."""
+        with replacing(path, overwrite=overwrite) as file, self.rewritten(file) as target:
+            yield target
 
-    @abstractmethod
+    def rewritten(self, file: BinaryIO) -> AbstractContextManager[Target]:
+        """Copy this file, except its samples, to an empty one."""
+        raise NotImplementedError
+
     def check_unchanged(self) -> None:
         """Raise OSError if the file was written to since it was opened."""
+        if self._state() != self._before:
+            raise OSError(f"{self.name} was changed while it was read")
 
-    def close(self) -> None:  # noqa: B027  # not all sources keep a file open
+    def _state(self) -> tuple[int, int, int]:
+        """Return values that differ after the file was written to."""
+        status = os.fstat(self._file.fileno())
+        return status.st_size, status.st_mtime_ns, status.st_ino
+
+    def close(self) -> None:
         """Close the file."""
+        self._file.close()
 
 
 class Target(Protocol):
@@ -76,40 +90,6 @@ class Target(Protocol):
 
     def write(self, rows: slice, first: int, values: Array) -> None:
         """Write values (traces, samples) from sample ``first``, in the dtype of the file."""
-
-
-def opened(file: str | BinaryIO) -> AbstractContextManager[BinaryIO]:
-    """Open a file given by its name; a file object stays as it is."""
-    return open(file, "rb") if isinstance(file, str) else nullcontext(file)
-
-
-class FileSource(Source):
-    """A file on disk or in memory; a subclass adds ``shape``, ``dtype``, `read` and `rewritten`."""
-
-    def __init__(self, file: str | BinaryIO, format: str, interval: float | None) -> None:
-        self.format, self.interval, self.name = format, interval, file if isinstance(file, str) else "the file"
-        self._file = open(file, "rb", buffering=0) if isinstance(file, str) else file  # noqa: SIM115  # closed by `close`
-        self._before = self._state() if isinstance(file, str) else None
-
-    def check_unchanged(self) -> None:
-        if self._state() != self._before:
-            raise OSError(f"{self.name}: the file was changed while it was read")
-
-    def close(self) -> None:
-        self._file.close()
-
-    def _state(self) -> tuple[int, int, int]:
-        status = os.fstat(self._file.fileno())
-        return status.st_size, status.st_mtime_ns, status.st_ino
-
-    @abstractmethod
-    def rewritten(self, file: BinaryIO) -> AbstractContextManager[Target]:
-        """Copy this file, except its samples, to an empty one."""
-
-    @contextmanager
-    def create(self, path: Path, *, overwrite: bool) -> Iterator[Target]:
-        with replacing(path, overwrite=overwrite) as file, self.rewritten(file) as target:
-            yield target
 
 
 WORKSPACE = 4 << 20
@@ -220,12 +200,12 @@ class Samples:
                 written += self._file.write(view[written:])
 
 
-class ContiguousFile(FileSource):
+class ContiguousFile(Source):
     """A `Source` of a file with samples at regular places."""
 
     def __init__(
         self,
-        file: str | BinaryIO,
+        file: BinaryIO,
         format: str,
         places: Places,
         interval: float | None,
@@ -292,7 +272,7 @@ def contents_of(source: Source, path: str = "") -> Contents:
 
 
 class StreamedFormat(Format):
-    """A format with a `FileSource`, made by `open`, which serves files in memory too."""
+    """A format with a `Source`, made by `open`, which serves files in memory too."""
 
     streamed = True
 
@@ -303,7 +283,7 @@ class StreamedFormat(Format):
             raise FormatError(f"damaged or truncated ({error})") from error
 
     def write(self, contents: Contents) -> bytes:
-        source: FileSource = contents.origin
+        source: Source = contents.origin
         samples, out = contents.samples, io.BytesIO()
         if samples.shape != source.shape:
             raise FormatError(f"samples of shape {samples.shape}; the file has {source.shape}")

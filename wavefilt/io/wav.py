@@ -15,7 +15,7 @@ import numpy as np
 from wavefilt.arrays import Array, DType
 from wavefilt.errors import FormatError
 from wavefilt.io.base import Contents, Layout, Probe, equal_lengths, known_interval
-from wavefilt.io.sources import Codec, ContiguousFile, Places, StreamedFormat, opened, rounded, smallest
+from wavefilt.io.sources import Codec, ContiguousFile, Places, StreamedFormat, rounded, smallest
 
 PCM, FLOAT, EXTENSIBLE = 1, 3, 0xFFFE
 IN_DS64 = 0xFFFFFFFF
@@ -29,13 +29,12 @@ class Wav(StreamedFormat):
     def recognise(self, probe: Probe) -> bool:
         return probe.head[:4] in (b"RIFF", b"RIFX", b"RF64") and probe.head[8:12] == b"WAVE"
 
-    def open(self, file: str | BinaryIO, layout: Layout) -> ContiguousFile:
+    def open(self, file: BinaryIO, layout: Layout) -> ContiguousFile:
         """Open a file; PCM of 24 bits, and other sizes that NumPy lacks, is shifted left to the next size."""
         layout.only("wav")
-        with opened(file) as stream:
-            probe = Probe(stream)
-            order = ">" if probe.head.startswith(b"RIFX") else "<"
-            chunks = _chunks(probe, order)
+        probe = Probe(file)
+        order = ">" if probe.head.startswith(b"RIFX") else "<"
+        chunks = _chunks(probe, order)
         if b"fmt " not in chunks or b"data" not in chunks or len(chunks[b"fmt "][2]) < 16:
             raise FormatError("WAV file without format or samples")
         tag, channels, rate, per_second, block, bits = struct.unpack_from(order + "2H2I2H", chunks[b"fmt "][2])
