@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import struct
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from wavefilt.arrays import Array
-from wavefilt.errors import FormatError, LayoutError, OptionError
+from wavefilt.errors import FormatError, LayoutError, OptionError, reason
 from wavefilt.vocabulary import check
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ FOOT = 0.3048
 """Metres."""
 MARK = "::"
 """Between a path and the name of an array in the file."""
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Numbers of the errors of a full disk."""
 COMPRESSED_ENDINGS = (".gz", ".bz2", ".xz")
 """Endings of compressed files, which are read and not written."""
 
@@ -330,6 +334,22 @@ def checked(name: str) -> Format:
     """Return the format of this name. Raises ValueError, with the known names, if there is none."""
     check("format", name, FORMATS)
     return FORMATS[name]
+
+
+@contextmanager
+def refused(failure: str, kind: type[Exception] = FormatError) -> Iterator[None]:
+    """Turn the errors of a library, which damaged files make raise any of many, into this kind.
+
+    Lack of memory and a full disk are not due to the file, and stay as they are.
+    """
+    try:
+        yield
+    except (FormatError, MemoryError):
+        raise
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in FULL:
+            raise
+        raise kind(f"{failure} ({reason(error)})") from error
 
 
 def refuse_dataset(target: Path) -> None:

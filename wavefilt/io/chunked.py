@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from wavefilt.arrays import Array, DType
-from wavefilt.errors import FormatError, OutputExists, reason
+from wavefilt.errors import FormatError, OutputExists
 from wavefilt.io.atomic import temporary
-from wavefilt.io.base import Contents, Format, Headers, Layout, Probe, equal_lengths, refuse_dataset
+from wavefilt.io.base import Contents, Format, Headers, Layout, Probe, equal_lengths, refuse_dataset, refused
 from wavefilt.io.npy import sample_axis, written
 from wavefilt.io.sources import Source, StreamedFormat, Target
 
@@ -133,10 +133,8 @@ def notes(dtype: DType) -> tuple[str, ...]:
 
 def _package(name: str) -> ModuleType:
     """Import a package of the extra. Raises FormatError if it is not installed."""
-    try:
+    with refused(f'{name} is needed: pip install "wavefilt[formats]"'):
         return import_module(name)
-    except ImportError as error:
-        raise FormatError(f'{name} is needed ({error}): pip install "wavefilt[formats]"') from error
 
 
 # ---------------------------------------------------------------------------------------------------------- HDF5
@@ -166,10 +164,8 @@ class Hdf5File(Source):
         self.neighbours, self.overhead = array.neighbours, array.overhead
 
     def read(self, rows: slice, first: int, out: Array) -> None:
-        try:
+        with refused(f"{self.name}: the file became shorter, or is damaged", OSError):
             self._array.read(rows, first, out)
-        except (OSError, RuntimeError) as error:
-            raise OSError(f"{self.name}: the file became shorter, or is damaged ({reason(error)})") from error
 
     @contextmanager
     def rewritten(self, file: BinaryIO) -> Iterator[ChunkedArray]:
@@ -209,10 +205,8 @@ class Hdf5(StreamedFormat):
 
 def _opened(file: BinaryIO, mode: str) -> h5py.File:
     h5py = _package("h5py")
-    try:
+    with refused("damaged or truncated HDF5 file"):
         return h5py.File(file if isinstance(file, io.BytesIO) else file.name, mode)  # faster by its name
-    except (OSError, RuntimeError, ValueError) as error:
-        raise FormatError(f"damaged or truncated HDF5 file ({reason(error)})") from error
 
 
 def _found(file: h5py.File, layout: Layout) -> tuple[str, ChunkedArray]:
@@ -226,7 +220,7 @@ def _found(file: h5py.File, layout: Layout) -> tuple[str, ChunkedArray]:
             names.append(name)
 
     asked = (layout.component or "").strip("/")
-    try:
+    with refused("damaged or truncated HDF5 file"):
         if not asked or not isinstance(file.get(asked), h5py.Dataset):
             file.visititems(note)
             asked = chosen(layout.component, names, "an HDF5 file")
@@ -234,8 +228,6 @@ def _found(file: h5py.File, layout: Layout) -> tuple[str, ChunkedArray]:
         if dataset.is_virtual or dataset.external or dataset.file != file:
             raise FormatError(f"the samples of {asked} are stored in other files; copy the dataset into this one first")
         return asked, ChunkedArray(dataset, layout.axis, dataset.chunks)
-    except (OSError, RuntimeError, KeyError) as error:
-        raise FormatError(f"damaged or truncated HDF5 file ({reason(error)})") from error
 
 
 def _rewritten(file: h5py.File, name: str, axis: int | None) -> ChunkedArray:
@@ -290,12 +282,8 @@ class Store(Source):
         """Nothing is open."""
 
     def read(self, rows: slice, first: int, out: Array) -> None:
-        try:
+        with refused(f"{self.name}: a chunk became shorter, or is damaged", OSError):
             self._traces.read(rows, first, out)
-        except MemoryError:
-            raise
-        except Exception as error:  # codecs raise anything on a damaged chunk
-            raise OSError(f"{self.name}: a chunk became shorter, or is damaged ({reason(error)})") from error
 
     @contextmanager
     def create(self, path: Path, *, overwrite: bool) -> Iterator[Target]:
@@ -355,12 +343,8 @@ def _opened_store(path: str, component: str | None) -> tuple[str, zarr.Array]:
     Raises FormatError, with the names of all arrays, if there is none.
     """
     zarr = _package("zarr")
-    try:
+    with refused("is a folder and not a zarr array or group"):
         node = zarr.open(path, mode="r")
-    except MemoryError:
-        raise
-    except Exception as error:  # the errors of zarr for a damaged or foreign folder change between its versions
-        raise FormatError(f"is a folder and not a zarr array or group ({reason(error)})") from error
     if isinstance(node, zarr.Array):
         if component is not None:
             raise FormatError(f"an array, not a group: there is no array {component!r} in it")

@@ -25,6 +25,7 @@ from wavefilt.io.base import (
     checked,
     named,
     refuse_dataset,
+    refused,
 )
 from wavefilt.io.obspy import MISSING, ObspyFormat, has_writer, recognised_by_obspy
 from wavefilt.io.sources import Source, contents_of
@@ -125,12 +126,8 @@ def _read(file: BinaryIO, path: str, name: str | None, layout: Layout) -> Conten
 def _decompressed(file: BinaryIO, module: str) -> BinaryIO:
     """Return the content of a file that a module of Python's decompresses. Raises FormatError if it is damaged."""
     file.seek(0)
-    try:
+    with refused("a damaged or truncated compressed file"):
         return io.BytesIO(import_module(module).decompress(file.read()))
-    except MemoryError:
-        raise
-    except Exception as error:  # each module raises others
-        raise FormatError(f"a damaged or truncated compressed file ({reason(error)})") from error
 
 
 def _format_of(probe: Probe, name: str | None, *, streamed: bool = False) -> Format | None:

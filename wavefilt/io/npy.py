@@ -9,8 +9,6 @@ import copy
 import io
 import shutil
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import prod
 from typing import BinaryIO
@@ -18,8 +16,8 @@ from typing import BinaryIO
 import numpy as np
 
 from wavefilt.arrays import DType, compute_dtype
-from wavefilt.errors import FormatError, LayoutError, reason
-from wavefilt.io.base import Contents, Format, Layout, Probe, equal_lengths
+from wavefilt.errors import FormatError, LayoutError
+from wavefilt.io.base import Contents, Format, Layout, Probe, equal_lengths, refused
 from wavefilt.io.sources import ContiguousFile, Places, StreamedFormat, contents_of
 
 DTYPES = ("f4", "f8", "i2", "i4")
@@ -93,7 +91,7 @@ class Npz(Format):
         new_array, out = Npy().write(replace(contents, origin=origin.npy)), io.BytesIO()
         with zipfile.ZipFile(io.BytesIO(origin.archive)) as old, zipfile.ZipFile(out, "w") as new:
             for entry in old.infolist():
-                with _packing(f"{entry.filename!r} of the archive cannot be kept; repack it without that one"):
+                with refused(f"{entry.filename!r} of the archive cannot be kept; repack it without that one"):
                     if entry.filename == origin.name:
                         new.writestr(entry, new_array, compress_type=entry.compress_type)
                         continue
@@ -132,18 +130,13 @@ def header(stream: BinaryIO, size: int) -> tuple[tuple[int, ...], bool, DType]:
 
     Raises FormatError if it is damaged, does not fit the size, or describes other things than numbers.
     """
-    try:
+    # Python warns about the literal, NumPy about headers of Python 2
+    with refused("damaged .npy header"), warnings.catch_warnings(action="ignore"):
         version = np.lib.format.read_magic(stream)
         read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
         if version not in read_header:
             raise FormatError(f".npy version {version[0]}.{version[1]} is not known")
-        # Python warns about the literal, NumPy about headers of Python 2
-        with warnings.catch_warnings(action="ignore"):
-            shape, fortran, dtype = read_header[version](stream)
-    except (FormatError, MemoryError):
-        raise
-    except Exception as error:  # the header is a Python literal: damage shows as any of many errors
-        raise FormatError(f"damaged .npy header ({reason(error)})") from error
+        shape, fortran, dtype = read_header[version](stream)
     if dtype.hasobject:
         raise FormatError("an array of Python objects, which is never unpickled; save numbers")
     if dtype.kind not in "iufc":
@@ -153,10 +146,8 @@ def header(stream: BinaryIO, size: int) -> tuple[tuple[int, ...], bool, DType]:
     claimed, held = prod(shape) * dtype.itemsize, size - stream.tell()
     if claimed != held:
         raise FormatError(f"the header claims {shape} samples of {dtype} ({claimed} bytes); the file holds {held}")
-    try:
+    with refused(f"an array of {len(shape)} axes that NumPy cannot hold"):
         np.broadcast_to(np.empty((), dtype), shape)
-    except (ValueError, OverflowError) as error:
-        raise FormatError(f"an array of {len(shape)} axes that NumPy cannot hold ({reason(error)})") from error
     return shape, fortran, dtype
 
 
@@ -178,7 +169,7 @@ def _member(data: bytes, component: str | None) -> tuple[str, bytes]:
     """Return name and bytes of the array to denoise; only a member with the header of an array is decompressed."""
     import zipfile
 
-    with _packing("damaged or encrypted archive"), zipfile.ZipFile(io.BytesIO(data)) as archive:
+    with refused("damaged or encrypted archive"), zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = [name for name in archive.namelist() if name.endswith(".npy")]
         if not members:
             raise FormatError("a zip archive without arrays; unpack it first")
@@ -191,14 +182,3 @@ def _member(data: bytes, component: str | None) -> tuple[str, bytes]:
         with archive.open(member) as stream:
             header(stream, archive.getinfo(member).file_size)  # type: ignore[arg-type]
         return member, archive.read(member)
-
-
-@contextmanager
-def _packing(failure: str) -> Iterator[None]:
-    """Raise the errors of zipfile and of decompressors as FormatError."""
-    try:
-        yield
-    except (FormatError, MemoryError):
-        raise
-    except Exception as error:
-        raise FormatError(f"{failure} ({reason(error)})") from error

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
-from wavefilt.errors import FormatError, reason
-from wavefilt.io.base import Contents, Format, Headers, Layout, Probe, known_interval, named
+from wavefilt.errors import FormatError
+from wavefilt.io.base import Contents, Format, Headers, Layout, Probe, known_interval, named, refused
 from wavefilt.io.sources import rounded, smallest
 
 if TYPE_CHECKING:
@@ -143,10 +143,8 @@ def _onset(trace: Trace) -> tuple[float, str] | None:
 
 def waveform_bytes(contents: Contents, format: str, dtypes: tuple[str, ...]) -> bytes:
     """Return traces of any format as MiniSEED or SAC, in the first dtype that holds their samples."""
-    try:
+    with refused(f"{format} needs ObsPy: {MISSING}"):
         import obspy
-    except ImportError as error:
-        raise FormatError(f"{format} needs ObsPy: {MISSING}") from error
     if None in contents.intervals:
         known_interval(contents, format)
     traces, headers = obspy.Stream(), contents.headers.traces
@@ -233,22 +231,19 @@ def has_writer(format: str) -> bool:
 
 def _stream(data: bytes, format: str) -> Stream:
     """Return the traces that ObsPy reads. Raises FormatError."""
-    try:
+    with refused(f"a {format.lower()} file, which needs ObsPy: {MISSING}"):
         import obspy
-    except ImportError as error:
-        raise FormatError(f"a {format.lower()} file, which needs ObsPy: {MISSING}") from error
-    try:
-        with warnings.catch_warnings(action="ignore"), TemporaryDirectory() as folder:
-            if format not in BY_NAME:
-                return obspy.read(io.BytesIO(bytearray(data)), format=format)  # a copy: the decoder of GCF writes to it
-            path = os.path.join(folder, "traces")
-            with open(path, "wb") as file:
-                file.write(data)
-            return obspy.read(glob.escape(path), format=format)
-    except MemoryError:
-        raise
-    except Exception as error:  # readers raise anything on damaged files
-        raise FormatError(f"ObsPy cannot read it as {format} ({type(error).__name__}: {reason(error)})") from error
+    with (
+        refused(f"ObsPy cannot read it as {format}"),
+        warnings.catch_warnings(action="ignore"),
+        TemporaryDirectory() as folder,
+    ):
+        if format not in BY_NAME:
+            return obspy.read(io.BytesIO(bytearray(data)), format=format)  # a copy: the decoder of GCF writes to it
+        path = os.path.join(folder, "traces")
+        with open(path, "wb") as file:
+            file.write(data)
+        return obspy.read(glob.escape(path), format=format)
 
 
 def _integers(trace: Trace, format: str) -> str | None:
@@ -260,23 +255,20 @@ def _integers(trace: Trace, format: str) -> str | None:
 
 def _written(stream: Stream, format: str) -> bytes:
     """Write a stream in a format of ObsPy's. Raises FormatError if reading it again does not give it back."""
-    try:
-        with warnings.catch_warnings(action="ignore"), TemporaryDirectory() as folder:
-            if format == "MSEED":  # for a file, errors in writing would be printed and lost
-                out = io.BytesIO()
-                stream.write(out, format=format)
-                data = out.getvalue()
-            else:
-                path = os.path.join(folder, "traces")  # a file: not all writers take a stream
-                stream.write(path, format=format)
-                with open(path, "rb") as file:
-                    data = file.read()
-    except MemoryError:
-        raise
-    except Exception as error:  # writers raise anything
-        if isinstance(error, OSError) and error.errno:  # a full disk, not the format
-            raise
-        raise FormatError(f"ObsPy cannot write {format} ({type(error).__name__}: {reason(error)})") from error
+    with (
+        TemporaryDirectory() as folder,
+        refused(f"ObsPy cannot write {format}"),
+        warnings.catch_warnings(action="ignore"),
+    ):
+        if format == "MSEED":  # for a file, errors in writing would be printed and lost
+            out = io.BytesIO()
+            stream.write(out, format=format)
+            data = out.getvalue()
+        else:
+            path = os.path.join(folder, "traces")  # a file: not all writers take a stream
+            stream.write(path, format=format)
+            with open(path, "rb") as file:
+                data = file.read()
     try:
         lost = _lost(stream, _stream(data, format))
     except FormatError:
