@@ -15,7 +15,7 @@ import numpy as np
 from wavefilt.errors import FormatError
 from wavefilt.io.base import Contents, Headers, Layout, Probe, moment
 from wavefilt.io.obspy import waveform_bytes
-from wavefilt.io.sources import ContiguousFile, Places, Samples, StreamedFormat
+from wavefilt.io.sources import ContiguousFile, Places, StreamedFormat
 
 HEADER = 632
 UNDEFINED = -12345
@@ -100,13 +100,13 @@ class SacFile(ContiguousFile):
         return (delay,) if delay else ()
 
     @contextmanager
-    def rewritten(self, file: BinaryIO) -> Iterator[Samples]:
-        with super().rewritten(file) as samples:
-            yield samples
+    def rewritten(self, file: BinaryIO) -> Iterator[ContiguousFile]:
+        with super().rewritten(file) as new:
+            yield new
         low, high, total, count = np.inf, -np.inf, 0.0, self.shape[1]
         for at in range(0, count, BLOCK):
             block = np.empty((1, min(BLOCK, count - at)), np.float32)
-            samples.read(slice(0, 1), at, block)
+            new.read(slice(0, 1), at, block)
             low, high = min(low, float(block.min())), max(high, float(block.max()))
             total += block.sum(dtype=np.float64)
         for name, value in (("depmin", low), ("depmax", high), ("depmen", total / count)):

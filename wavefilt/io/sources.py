@@ -6,7 +6,6 @@ import io
 import math
 import os
 import shutil
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -120,11 +119,41 @@ class Places:
     codec: Codec | None = None
 
 
-class Samples:
-    """Samples of one dtype in an open file, with `Source.read` and `Target.write`."""
+class ContiguousFile(Source):
+    """A `Source` of a file with samples at regular places, or the `Target` for its result."""
 
-    def __init__(self, file: BinaryIO, name: str, places: Places) -> None:
-        self._file, self._name, self._places, self._lock = file, name, places, threading.Lock()
+    def __init__(
+        self,
+        file: BinaryIO,
+        format: str,
+        places: Places,
+        interval: float | None = None,
+        result: Places | None = None,
+        header: bytes | None = None,
+    ) -> None:
+        """``result`` and ``header`` are the places of samples in the result and the bytes before them.
+
+        Without them the result is a copy of the file with other samples.
+        """
+        super().__init__(file, format, interval)
+        self.dtype, self.shape = places.dtype, (places.traces, places.samples)
+        self._header, self._places, self._new_places = header, places, result or places
+
+    @contextmanager
+    def rewritten(self, file: BinaryIO) -> Iterator[ContiguousFile]:
+        self.copy(file)
+        file.flush()
+        yield ContiguousFile(file, self.format, self._new_places)
+
+    def copy(self, to: BinaryIO) -> None:
+        """Write everything except the samples, and room for them."""
+        if self._header is None:
+            self._file.seek(0)
+            shutil.copyfileobj(self._file, to, 1 << 20)
+            return
+        to.write(self._header)
+        to.seek(math.prod(self.shape) * self._new_places.dtype.itemsize - 1, io.SEEK_CUR)
+        to.write(b"\0")
 
     def read(self, rows: slice, first: int, out: Array) -> None:
         places = self._places
@@ -183,62 +212,19 @@ class Samples:
     def _fill(self, item: int, out: Array) -> None:
         """Fill a C-contiguous array. Raises OSError if the file ends first."""
         view, filled = out.reshape(-1).view(np.uint8).data, 0
-        with self._lock:
-            self._seek(item)
-            while filled < len(view):
-                got = self._file.readinto(view[filled:])  # type: ignore[attr-defined]
-                if not got:
-                    raise OSError(f"{self._name}: the file became shorter while it was read")
-                filled += got
+        self._seek(item)
+        while filled < len(view):
+            got = self._file.readinto(view[filled:])  # type: ignore[attr-defined]
+            if not got:
+                raise OSError(f"{self.name}: the file became shorter while it was read")
+            filled += got
 
     def _put(self, item: int, values: Array) -> None:
         """Write a C-contiguous array."""
         view, written = values.reshape(-1).view(np.uint8).data, 0
-        with self._lock:
-            self._seek(item)
-            while written < len(view):
-                written += self._file.write(view[written:])
-
-
-class ContiguousFile(Source):
-    """A `Source` of a file with samples at regular places."""
-
-    def __init__(
-        self,
-        file: BinaryIO,
-        format: str,
-        places: Places,
-        interval: float | None,
-        result: Places | None = None,
-        header: bytes | None = None,
-    ) -> None:
-        """``result`` and ``header`` are the places of samples in the result and the bytes before them.
-
-        Without them the result is a copy of the file with other samples.
-        """
-        super().__init__(file, format, interval)
-        self.dtype, self.shape = places.dtype, (places.traces, places.samples)
-        self._header, self._places = header, result or places
-        self._samples = Samples(self._file, self.name, places)
-
-    def read(self, rows: slice, first: int, out: Array) -> None:
-        self._samples.read(rows, first, out)
-
-    @contextmanager
-    def rewritten(self, file: BinaryIO) -> Iterator[Samples]:
-        self.copy(file)
-        file.flush()
-        yield Samples(file, self.name, self._places)
-
-    def copy(self, to: BinaryIO) -> None:
-        """Write everything except the samples, and room for them."""
-        if self._header is None:
-            self._file.seek(0)
-            shutil.copyfileobj(self._file, to, 1 << 20)
-            return
-        to.write(self._header)
-        to.seek(math.prod(self.shape) * self._places.dtype.itemsize - 1, io.SEEK_CUR)
-        to.write(b"\0")
+        self._seek(item)
+        while written < len(view):
+            written += self._file.write(view[written:])
 
 
 def rounded(samples: Array, dtype: DType) -> Array:
