@@ -158,19 +158,19 @@ class Contents:
 
     @property
     def samples(self) -> Array:
-        """All traces as one array, shape (traces, samples). Raises ValueError if their lengths differ."""
+        """All traces as one array, shape (traces, samples). Raises FormatError if their lengths differ."""
         if isinstance(self.traces, np.ndarray):
             return self.traces
         if len(lengths := {len(trace) for trace in self.traces}) > 1:
             sizes = f"{len(lengths)} lengths ({min(lengths)} to {max(lengths)} samples)"
-            raise ValueError(f"{self.source}: traces of {sizes} are not one array; use Recording.traces")
+            raise FormatError(f"{self.source}: traces of {sizes} are not one array; use Recording.traces")
         return np.array(self.traces)
 
     @property
     def interval(self) -> float | None:
-        """Sampling interval of all traces in seconds, None if unknown. Raises ValueError if they differ."""
+        """Sampling interval of all traces in seconds, None if unknown. Raises FormatError if they differ."""
         if len(set(self.intervals)) > 1:
-            raise ValueError(f"{self.source}: traces of different sampling intervals; use Recording.intervals")
+            raise FormatError(f"{self.source}: traces of different sampling intervals; use Recording.intervals")
         return self.intervals[0] if self.intervals else None
 
     @cached_property
@@ -200,22 +200,11 @@ class Contents:
         return tuple(offset or 0.0 for offset in offsets)
 
 
-def equal_lengths(contents: Contents, format: str) -> Array:
-    """Return the samples as one array. Raises FormatError if ``format`` cannot hold them."""
-    lengths = {len(trace) for trace in contents.traces}
-    if len(lengths) > 1:
-        raise FormatError(f"{format} holds traces of one length, not of {min(lengths)} to {max(lengths)} samples")
-    return np.asarray(contents.traces)
-
-
 def known_interval(contents: Contents, format: str) -> float:
-    """Return the sampling interval of all traces. Raises FormatError if there is none."""
-    intervals = set(contents.intervals)
-    if not intervals or None in intervals:
+    """Return the sampling interval of all traces. Raises FormatError if there is none, or several."""
+    if contents.interval is None:
         raise FormatError(f"{format} needs the sampling interval in seconds: give `dt`")
-    if len(intervals) > 1:
-        raise FormatError(f"{format} holds traces of one sampling interval")
-    return float(intervals.pop() or 0)
+    return float(contents.interval)
 
 
 def moment(year: int, day: int, hour: int, minute: int, second: float) -> np.datetime64:

@@ -23,7 +23,7 @@ import numpy as np
 from wavefilt.arrays import Array, DType
 from wavefilt.errors import FormatError, OutputExists
 from wavefilt.io.atomic import temporary
-from wavefilt.io.base import Contents, Format, Headers, Layout, Probe, equal_lengths, refuse_dataset, refused
+from wavefilt.io.base import Contents, Format, Headers, Layout, Probe, refuse_dataset, refused
 from wavefilt.io.npy import sample_axis, written
 from wavefilt.io.sources import Source, StreamedFormat, Target
 
@@ -191,7 +191,7 @@ class Hdf5(StreamedFormat):
         return Hdf5File(file, layout)
 
     def convert(self, contents: Contents) -> bytes:
-        samples, out = equal_lengths(contents, "HDF5"), io.BytesIO()
+        samples, out = contents.samples, io.BytesIO()
         with _opened(out, "w") as file:
             dataset = file.create_dataset("traces", data=samples)
             if len(set(contents.intervals)) == 1 and contents.interval:

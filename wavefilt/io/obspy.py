@@ -153,7 +153,7 @@ def waveform_bytes(contents: Contents, format: str, dtypes: tuple[str, ...]) -> 
     numbers = channels if len(set(channels)) == count and None not in channels else range(1, count + 1)
     for i, (samples, interval) in enumerate(zip(contents.traces, contents.intervals, strict=True)):
         trace = obspy.Trace() if stream is None else stream[i].copy()
-        trace.data = np.ascontiguousarray(smallest(np.asarray(samples), dtypes, format))
+        trace.data = np.ascontiguousarray(smallest(samples, dtypes, format))
         stats = trace.stats
         stats.pop("mseed", None)
         stats.delta = interval

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from wavefilt.arrays import Array
 from wavefilt.errors import FormatError
-from wavefilt.io.base import FOOT, Contents, Headers, Layout, Probe, equal_lengths, known_interval, moment
+from wavefilt.io.base import FOOT, Contents, Headers, Layout, Probe, known_interval, moment
 from wavefilt.io.sources import Codec, ContiguousFile, Places, StreamedFormat, smallest
 
 IBM, IEEE = 1, 5
@@ -193,7 +193,7 @@ class Segy(StreamedFormat):
     def convert(self, contents: Contents) -> bytes:
         """Return a new file, big-endian unless its headers come from a little-endian one; SU is little-endian."""
         interval = 1e6 * known_interval(contents, self.label)
-        content = smallest(equal_lengths(contents, self.label), self.new_dtypes, self.label)
+        content = smallest(contents.samples, self.new_dtypes, self.label)
         traces, count = content.shape
         whole, kind = abs(interval - round(interval)) < 1e-6 and interval < 1 << 15, content.dtype.str[1:]
         raw, order, headers = [], self.new_order, contents.headers.traces

@@ -245,7 +245,7 @@ def smallest(samples: Array, dtypes: tuple[str, ...], format: str) -> Array:
     """Return samples in the first of these dtypes that holds all values of theirs, else in the last."""
     if samples.dtype.kind == "c":
         raise FormatError(f"{format} holds no complex samples")
-    return samples.astype(next((name for name in dtypes if np.can_cast(samples.dtype, name)), dtypes[-1]))
+    return np.asarray(samples).astype(next((name for name in dtypes if np.can_cast(samples.dtype, name)), dtypes[-1]))
 
 
 def contents_of(source: Source, path: str = "") -> Contents:

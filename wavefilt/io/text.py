@@ -21,7 +21,7 @@ import numpy as np
 
 from wavefilt.arrays import Floats
 from wavefilt.errors import FormatError, LayoutError
-from wavefilt.io.base import HEAD, Contents, Format, Layout, Probe, equal_lengths
+from wavefilt.io.base import HEAD, Contents, Format, Layout, Probe
 
 BLANKS = b" \t\r\n"
 SIGNIFICANT = 7
@@ -122,7 +122,7 @@ class Ascii(Format):
         return b"".join([origin.head, "".join(lines).encode("ascii"), origin.tail])
 
     def convert(self, contents: Contents) -> bytes:
-        samples = equal_lengths(contents, "ASCII")
+        samples = np.asarray(contents.samples)
         if samples.dtype.kind == "c":
             raise FormatError("ASCII holds no complex samples")
         digits = 8 if np.can_cast(samples.dtype, np.float32) else 16

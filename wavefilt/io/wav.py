@@ -14,7 +14,7 @@ import numpy as np
 
 from wavefilt.arrays import Array, DType
 from wavefilt.errors import FormatError
-from wavefilt.io.base import Contents, Layout, Probe, equal_lengths, known_interval
+from wavefilt.io.base import Contents, Layout, Probe, known_interval
 from wavefilt.io.sources import Codec, ContiguousFile, Places, StreamedFormat, rounded, smallest
 
 PCM, FLOAT, EXTENSIBLE = 1, 3, 0xFFFE
@@ -57,7 +57,7 @@ class Wav(StreamedFormat):
         return source
 
     def convert(self, contents: Contents) -> bytes:
-        samples, interval = equal_lengths(contents, "WAV"), known_interval(contents, "WAV")
+        samples, interval = contents.samples, known_interval(contents, "WAV")
         rate = round(1 / interval)
         if not 0 < rate < 1 << 32 or abs(rate * interval - 1) > 1e-6:
             raise FormatError(f"WAV holds whole sampling rates in Hz, not {1 / interval:.7g}")
