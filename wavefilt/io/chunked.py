@@ -24,7 +24,7 @@ from wavefilt.arrays import Array, DType
 from wavefilt.errors import FormatError, OutputExists
 from wavefilt.io.atomic import temporary
 from wavefilt.io.base import Contents, Format, Headers, Layout, Probe, refuse_dataset, refused
-from wavefilt.io.npy import sample_axis, written
+from wavefilt.io.npy import chosen, sample_axis, written
 from wavefilt.io.sources import Source, StreamedFormat, Target
 
 if TYPE_CHECKING:
@@ -36,8 +36,6 @@ BLOCK = 1 << 20
 COPIES = 13
 """Copies of a block in memory at once: encoded, decoded and assembled, by a reader and by a writer that reads first,
 and memory that the threads of Zarr have freed but not returned to the system (`tests/outofcore/test_memory.py`)."""
-NAMES = 20
-"""Names that an error lists at most."""
 
 INTERVAL = "sampling_interval"
 """Attribute of a dataset: seconds."""
@@ -53,11 +51,7 @@ class ChunkedArray:
         Raises FormatError for an array without samples, or of other things than numbers.
         """
         self.array, self.dtype = array, np.dtype(array.dtype)
-        if self.dtype.kind not in "iufc":
-            raise FormatError(f"an array of dtype {self.dtype}; integer, floating or complex samples can be denoised")
-        self._axis = sample_axis(array.shape, axis)
-        if prod(array.shape) == 0:
-            raise FormatError(f"an array of shape {array.shape} has no samples")
+        self._axis = sample_axis(array.shape, self.dtype, axis)
         lengths = [*chunks] if chunks else [1] * len(array.shape)
         size = self.dtype.itemsize
         self._samples = lengths.pop(self._axis)
@@ -110,20 +104,6 @@ def _divided(side: slice, length: int) -> list[slice]:
     """Divide a side at multiples of a length."""
     edges = [side.start, *range((side.start // length + 1) * length, side.stop, length), side.stop]
     return [slice(a, b) for a, b in pairwise(edges)]
-
-
-def chosen(component: str | None, names: Sequence[str], holder: str) -> str:
-    """Return the array asked for, or the only one. Otherwise raise FormatError with the names of all arrays."""
-    listed = ", ".join(names[:NAMES]) + (f" and {len(names) - NAMES} more" if len(names) > NAMES else "")
-    if not names:
-        raise FormatError(f"{holder} without arrays of numbers")
-    if component is None:
-        if len(names) > 1:
-            raise FormatError(f"{holder} of {len(names)} arrays; choose one with ::NAME or `component`: {listed}")
-        return names[0]
-    if component.strip("/") not in names:
-        raise FormatError(f"{holder} has no array {component!r}; it has {listed}")
-    return component.strip("/")
 
 
 def notes(dtype: DType) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ import copy
 import io
 import shutil
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import BinaryIO
@@ -21,6 +22,8 @@ from wavefilt.io.base import Contents, Format, Layout, Probe, refused
 from wavefilt.io.sources import ContiguousFile, Places, StreamedFormat, contents_of
 
 DTYPES = ("f4", "f8", "i2", "i4")
+NAMES = 20
+"""Names that an error lists at most."""
 ENDIANS = {"little": "<", "big": ">"}
 
 
@@ -31,9 +34,7 @@ class NpyFile(ContiguousFile):
         layout.only("npy", "dt", "axis")
         shape, fortran, dtype = header(file, file.seek(0, 2) - file.seek(0))
         begin = file.tell()
-        axis = sample_axis(shape, layout.axis)
-        if prod(shape) == 0:
-            raise FormatError(f"an array of shape {shape} has no samples")
+        axis = sample_axis(shape, dtype, layout.axis)
         # traces of several axes are numbered in the order of storage
         inner = prod(shape[:axis] if fortran else shape[axis + 1 :])
         places = Places(begin, dtype, prod(shape) // shape[axis], shape[axis], inner)
@@ -128,7 +129,7 @@ class Raw(StreamedFormat):
 def header(stream: BinaryIO, size: int) -> tuple[tuple[int, ...], bool, DType]:
     """Return shape, Fortran order and dtype by the header of a `.npy` of ``size`` bytes; the stream is left after it.
 
-    Raises FormatError if it is damaged, does not fit the size, or describes other things than numbers.
+    Raises FormatError if it is damaged, does not fit the size, or describes Python objects.
     """
     # Python warns about the literal, NumPy about headers of Python 2
     with refused("damaged .npy header"), warnings.catch_warnings(action="ignore"):
@@ -139,8 +140,6 @@ def header(stream: BinaryIO, size: int) -> tuple[tuple[int, ...], bool, DType]:
         shape, fortran, dtype = read_header[version](stream)
     if dtype.hasobject:
         raise FormatError("an array of Python objects, which is never unpickled; save numbers")
-    if dtype.kind not in "iufc":
-        raise FormatError(f"an array of dtype {dtype}; integer, floating or complex samples can be denoised")
     if any(n < 0 for n in shape):
         raise FormatError(f"damaged .npy header (shape {shape})")
     claimed, held = prod(shape) * dtype.itemsize, size - stream.tell()
@@ -151,12 +150,19 @@ def header(stream: BinaryIO, size: int) -> tuple[tuple[int, ...], bool, DType]:
     return shape, fortran, dtype
 
 
-def sample_axis(shape: tuple[int, ...], axis: int | None) -> int:
-    """Return the axis of the samples, from 0, the last by default. Raises FormatError if there is no such axis."""
+def sample_axis(shape: tuple[int, ...], dtype: DType, axis: int | None) -> int:
+    """Return the axis of the samples, from 0, the last by default.
+
+    Raises FormatError if there is no such axis, for an array without samples, or of other things than numbers.
+    """
+    if dtype.kind not in "iufc":
+        raise FormatError(f"an array of dtype {dtype}; integer, floating or complex samples can be denoised")
     wrong = FormatError if axis is None else LayoutError
     axis = -1 if axis is None else axis
     if not -len(shape) <= axis < len(shape):
         raise wrong(f"an array of shape {shape} has no axis {axis} of samples")
+    if prod(shape) == 0:
+        raise FormatError(f"an array of shape {shape} has no samples")
     return axis % len(shape)
 
 
@@ -165,20 +171,29 @@ def written(dtype: DType) -> DType:
     return dtype if dtype.kind in "fc" else compute_dtype(dtype)
 
 
+def chosen(component: str | None, names: Sequence[str], holder: str) -> str:
+    """Return the array asked for, or the only one. Otherwise raise FormatError with the names of all arrays."""
+    listed = ", ".join(names[:NAMES]) + (f" and {len(names) - NAMES} more" if len(names) > NAMES else "")
+    if not names:
+        raise FormatError(f"{holder} without arrays of numbers")
+    if component is None:
+        if len(names) > 1:
+            raise FormatError(f"{holder} of {len(names)} arrays; choose one with ::NAME or `component`: {listed}")
+        return names[0]
+    if component.strip("/") not in names:
+        raise FormatError(f"{holder} has no array {component!r}; it has {listed}")
+    return component.strip("/")
+
+
 def _member(data: bytes, component: str | None) -> tuple[str, bytes]:
     """Return name and bytes of the array to denoise; only a member with the header of an array is decompressed."""
     import zipfile
 
     with refused("damaged or encrypted archive"), zipfile.ZipFile(io.BytesIO(data)) as archive:
-        members = [name for name in archive.namelist() if name.endswith(".npy")]
-        if not members:
+        names = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
+        if not names:
             raise FormatError("a zip archive without arrays; unpack it first")
-        names = ", ".join(name.removesuffix(".npy") for name in members)
-        if component is None and len(members) > 1:
-            raise FormatError(f"holds {len(members)} arrays; choose one with `component`: {names}")
-        member = members[0] if component is None else f"{component}.npy"
-        if member not in members:
-            raise FormatError(f"`component={component!r}` is not in the archive; it holds {names}")
+        member = f"{chosen(component, names, 'an archive')}.npy"
         with archive.open(member) as stream:
             header(stream, archive.getinfo(member).file_size)  # type: ignore[arg-type]
         return member, archive.read(member)
