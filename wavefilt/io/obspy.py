@@ -33,8 +33,8 @@ LONGEST_GSE_LINE = 82
 """Characters of a line of compressed samples: on longer ones ObsPy's decoder crashes."""
 HEAD = 1 << 18
 """Bytes of a file that ObsPy's tests are given: some of them read up to the end of a line."""
-WRITTEN_AS = {"SAC": "f4", "GSE2": "i4", "GCF": "i4"}
-"""Sample type of the formats that have one; all others take floats."""
+INTEGERS = ("GSE2", "GCF")
+"""Formats of 32-bit integers; all others take floats."""
 MSEED_INTEGERS = {"STEIM1": "i4", "STEIM2": "i4", "INT32": "i4", "INT16": "i2"}
 """Encodings of integers that ObsPy writes; samples in others become floats."""
 MISSING = 'pip install "wavefilt[seismic]"'
@@ -84,8 +84,7 @@ class ObspyFormat(Format):
         stream, format = contents.origin.copy(), contents.format.upper()
         for trace, samples in zip(stream, contents.traces, strict=True):
             integers = _integers(trace, format)
-            dtype = WRITTEN_AS.get(format)
-            trace.data = np.ascontiguousarray(rounded(samples, np.dtype(integers)) if integers else samples, dtype)
+            trace.data = np.ascontiguousarray(rounded(samples, np.dtype(integers)) if integers else samples)
             if format == "MSEED" and trace.data.dtype.kind == "f":
                 trace.stats.mseed.encoding = "FLOAT64" if trace.data.dtype.itemsize == 8 else "FLOAT32"
             elif format == "GSE2":
@@ -105,9 +104,6 @@ class ObspyFormat(Format):
 class Mseed(ObspyFormat):
     label, endings = "MiniSEED", (".mseed", ".miniseed")
     keeps = "samples, sampling interval, network, station, location and channel codes, times"
-
-    def __init__(self) -> None:
-        super().__init__("mseed", rb"\d{6}[DRQM][ \0]|MS\x03")
 
     def convert(self, contents: Contents) -> bytes:
         return waveform_bytes(contents, "MSEED", ("i2", "i4", "f4", "f8"))
@@ -250,7 +246,7 @@ def _integers(trace: Trace, format: str) -> str | None:
     """Return the integers in which a trace is stored, None if it is stored as floats."""
     if format == "MSEED":
         return MSEED_INTEGERS.get(trace.stats.mseed.encoding)
-    return "i4" if WRITTEN_AS.get(format) == "i4" else None
+    return "i4" if format in INTEGERS else None
 
 
 def _written(stream: Stream, format: str) -> bytes:
