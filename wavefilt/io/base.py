@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -216,7 +217,8 @@ def moment(year: int, day: int, hour: int, minute: int, second: float) -> np.dat
 class Format:
     """A file format; register an instance of a subclass with `wavefilt.extending.register_format`.
 
-    A subclass defines `read`, `write` and one of `recognise` and `resembles`, and other methods if it has the feature.
+    A subclass defines `read`, `write` and one of `marks`, `recognise` and `resembles`, and other methods if it has the
+    feature.
     `read` and `write` are for whole files in memory; `wavefilt.io.sources.StreamedFormat` defines them for formats with
     a `Source`, which can also be read and written in parts.
 
@@ -226,6 +228,8 @@ class Format:
         The value of ``format=`` and ``--format``, and of `Recording.format`.
     label : str
         The name of the format in error messages; ``name`` by default.
+    marks : bytes
+        Pattern of the first bytes of files in this format.
     endings : tuple of str
         Endings of file names, as ``".sgy"``, that ask for this format as output.
     shared_endings : tuple of str
@@ -246,6 +250,7 @@ class Format:
 
     name: str
     label: str = ""
+    marks: bytes = b""
     endings: tuple[str, ...] = ()
     shared_endings: tuple[str, ...] = ()
     keeps: str = ""
@@ -257,7 +262,7 @@ class Format:
 
     def recognise(self, probe: Probe) -> bool:
         """Return whether a file has the marks of this format. A file with the marks of two formats is refused."""
-        return False
+        return bool(self.marks) and re.match(self.marks, probe.head) is not None
 
     def resembles(self, probe: Probe) -> bool:
         """Return whether a file that no format recognises may be of this format; the first such format is taken."""

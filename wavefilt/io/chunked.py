@@ -23,7 +23,7 @@ import numpy as np
 from wavefilt.arrays import Array, DType
 from wavefilt.errors import FormatError, OutputExists
 from wavefilt.io.atomic import temporary
-from wavefilt.io.base import Contents, Format, Headers, Layout, Probe, refuse_dataset, refused
+from wavefilt.io.base import Contents, Format, Headers, Layout, refuse_dataset, refused
 from wavefilt.io.npy import chosen, sample_axis, written
 from wavefilt.io.sources import Source, StreamedFormat, Target
 
@@ -162,10 +162,8 @@ class Hdf5File(Source):
 
 class Hdf5(StreamedFormat):
     name, label, endings, datasets, seismic = "hdf5", "HDF5", (".h5", ".hdf5"), True, False
+    marks = rb"\x89HDF\r\n\x1a\n"
     keeps = f"samples, as dataset `traces`, and the sampling interval in seconds, as its attribute `{INTERVAL}`"
-
-    def recognise(self, probe: Probe) -> bool:
-        return probe.head.startswith(b"\x89HDF\r\n\x1a\n")
 
     def open(self, file: BinaryIO, layout: Layout) -> Hdf5File:
         return Hdf5File(file, layout)

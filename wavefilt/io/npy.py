@@ -18,7 +18,7 @@ import numpy as np
 
 from wavefilt.arrays import DType, compute_dtype
 from wavefilt.errors import FormatError, LayoutError
-from wavefilt.io.base import Contents, Format, Layout, Probe, refused
+from wavefilt.io.base import Contents, Format, Layout, refused
 from wavefilt.io.sources import ContiguousFile, Places, StreamedFormat, contents_of
 
 DTYPES = ("f4", "f8", "i2", "i4")
@@ -48,11 +48,8 @@ class NpyFile(ContiguousFile):
 
 
 class Npy(StreamedFormat):
-    name, endings, keeps = "npy", (".npy",), "samples, of traces of equal length"
-    seismic = False
-
-    def recognise(self, probe: Probe) -> bool:
-        return probe.head.startswith(b"\x93NUMPY")
+    name, marks, endings, seismic = "npy", rb"\x93NUMPY", (".npy",), False
+    keeps = "samples, of traces of equal length"
 
     def open(self, file: BinaryIO, layout: Layout) -> NpyFile:
         return NpyFile(file, layout)
@@ -73,10 +70,7 @@ class Member:
 
 
 class Npz(Format):
-    name, endings, seismic = "npz", (".npz",), False
-
-    def recognise(self, probe: Probe) -> bool:
-        return probe.head.startswith((b"PK\x03\x04", b"PK\x05\x06"))
+    name, marks, endings, seismic = "npz", rb"PK(\x03\x04|\x05\x06)", (".npz",), False
 
     def read(self, data: bytes, layout: Layout) -> Contents:
         layout.only("npz", "dt", "axis", "component")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 
 from wavefilt.errors import FormatError
-from wavefilt.io.base import Contents, Format, Headers, Layout, Probe, known_interval, named, refused
+from wavefilt.io.base import Contents, Format, Headers, Layout, known_interval, named, refused
 from wavefilt.io.sources import rounded, smallest
 
 if TYPE_CHECKING:
@@ -47,10 +47,7 @@ class ObspyFormat(Format):
     """
 
     def __init__(self, name: str, marks: bytes = b"", endings: tuple[str, ...] = ()) -> None:
-        self.name, self._marks, self.shared_endings = name, marks, endings
-
-    def recognise(self, probe: Probe) -> bool:
-        return bool(self._marks) and re.match(self._marks, probe.head) is not None
+        self.name, self.marks, self.shared_endings = name, marks, endings
 
     def read(self, data: bytes, layout: Layout) -> Contents:
         layout.only(self.name)

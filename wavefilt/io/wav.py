@@ -23,11 +23,8 @@ IN_DS64 = 0xFFFFFFFF
 
 
 class Wav(StreamedFormat):
-    name, label, endings, seismic = "wav", "WAV", (".wav",), False
+    name, label, marks, endings, seismic = "wav", "WAV", rb"(?s)(RIFF|RIFX|RF64)....WAVE", (".wav",), False
     keeps = "samples, sampling rate in whole Hz"
-
-    def recognise(self, probe: Probe) -> bool:
-        return probe.head[:4] in (b"RIFF", b"RIFX", b"RF64") and probe.head[8:12] == b"WAVE"
 
     def open(self, file: BinaryIO, layout: Layout) -> ContiguousFile:
         """Open a file; PCM of 24 bits, and other sizes that NumPy lacks, is shifted left to the next size."""
