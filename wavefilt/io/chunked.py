@@ -10,7 +10,7 @@ import os
 import shutil
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
 from itertools import pairwise, product
 from math import inf, prod
@@ -126,16 +126,14 @@ class Hdf5File(Source):
     def __init__(self, file: BinaryIO, layout: Layout) -> None:
         layout.only("hdf5", "dt", "axis", "component")
         self._axis = layout.axis
-        self._hdf5 = _opened(file, "r")
-        try:
+        with ExitStack() as stack, refused("damaged or truncated HDF5 file"):
+            self._hdf5 = stack.enter_context(_opened(file, "r"))
             self._dataset, self._array = _found(self._hdf5, layout)
             self.attributes: dict[str, Any] = {}
             for name in self._array.array.attrs:
                 with suppress(OSError, TypeError, RuntimeError):  # of a type that h5py cannot read
                     self.attributes[name] = self._array.array.attrs[name]
-        except BaseException:
-            self._hdf5.close()
-            raise
+            stack.pop_all()
         interval = self.attributes.get(INTERVAL)
         interval = float(interval) if isinstance(interval, float) and 0 < interval < inf else None
         super().__init__(file, "hdf5", layout.dt or interval)
@@ -198,14 +196,13 @@ def _found(file: h5py.File, layout: Layout) -> tuple[str, ChunkedArray]:
             names.append(name)
 
     asked = (layout.component or "").strip("/")
-    with refused("damaged or truncated HDF5 file"):
-        if not asked or not isinstance(file.get(asked), h5py.Dataset):
-            file.visititems(note)
-            asked = chosen(layout.component, names, "an HDF5 file")
-        dataset = file[asked]
-        if dataset.is_virtual or dataset.external or dataset.file != file:
-            raise FormatError(f"the samples of {asked} are stored in other files; copy the dataset into this one first")
-        return asked, ChunkedArray(dataset, layout.axis, dataset.chunks)
+    if not asked or not isinstance(file.get(asked), h5py.Dataset):
+        file.visititems(note)
+        asked = chosen(layout.component, names, "an HDF5 file")
+    dataset = file[asked]
+    if dataset.is_virtual or dataset.external or dataset.file != file:
+        raise FormatError(f"the samples of {asked} are stored in other files; copy the dataset into this one first")
+    return asked, ChunkedArray(dataset, layout.axis, dataset.chunks)
 
 
 def _rewritten(file: h5py.File, name: str, axis: int | None) -> ChunkedArray:
