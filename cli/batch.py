@@ -20,9 +20,10 @@ from typing import Any
 import click
 
 from wavefilt import get_num_threads, interrupts, set_num_threads
+from wavefilt.report import Facts
 
 from . import Failure, run_errors, tell, usage_errors
-from .denoise import Facts, denoise_file, show
+from .denoise import denoise_file, show
 from .options import Request
 from .progress import bar
 

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import click
 
+from wavefilt.io import check_destination, encode, write_atomically
+from wavefilt.io.files import endings, other_format
+
 from . import run_errors, usage_errors
 from .files import read
 from .options import FILE, INPUT, LAYOUT, Option, chosen, command, layout_of
@@ -28,9 +31,6 @@ def convert(
 
     Samples are not changed. The documentation lists the headers that are kept, under "File formats".
     """
-    from wavefilt.io import check_destination, encode, write_atomically
-    from wavefilt.io.files import endings, other_format
-
     if target is not None and output is not None:
         raise click.UsageError("OUT and -o both name the output: give one")
     target = target or output

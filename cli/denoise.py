@@ -8,17 +8,20 @@ import shlex
 import sys
 import time
 from contextlib import closing, suppress
-from dataclasses import replace
 from math import inf, prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from wavefilt.io.files import NotStreamed, open_source, split
-from wavefilt.memory import spelled
+from wavefilt import backends, report
+from wavefilt.arrays import compute_dtype
+from wavefilt.io import encode, write
+from wavefilt.io.files import NotStreamed, check_output, open_source, split
+from wavefilt.memory import spelled, whole_bytes_factor
 from wavefilt.options import Clock, to_argv
-from wavefilt.recording import Recording
+from wavefilt.recording import Recording, streamed
+from wavefilt.report import Facts
 from wavefilt.transforms import find
 from wavefilt.vocabulary import check
 
@@ -30,10 +33,7 @@ from .progress import bar
 if TYPE_CHECKING:
     from wavefilt.advice import TrustReport
     from wavefilt.backends import Backend
-    from wavefilt.io.sources import Source
 
-Facts = dict[str, Any]
-"""Numbers and texts about a file, as in its JSON."""
 SAMPLE = 1 << 18
 """Samples of a file that -v tests."""
 NOT_STREAMED = ("two_dimensional", "plot", "report", "residual", "dry_run", "columns", "delimiter")
@@ -80,10 +80,6 @@ def denoise_file(source: str, target: str, request: Request) -> Facts:
 
     Raises Failure with its exit code, UsageError (2) for an invalid option.
     """
-    from wavefilt import report
-    from wavefilt.io import encode, write
-    from wavefilt.io.files import check_output
-
     if request.max_memory:
         return _streamed(source, target, request, request.max_memory)
     if limit := _needed_limit(source, target, request):
@@ -125,8 +121,6 @@ def denoise_file(source: str, target: str, request: Request) -> Facts:
 
 def backend(request: Request) -> str | Backend:
     """Return "auto" or the selected backend. Raises BackendUnavailable if it cannot run here."""
-    from wavefilt import backends
-
     check("backend", request.backend, ["auto", *backends.names()])
     if request.backend == "auto":
         return "auto"
@@ -162,9 +156,6 @@ def _not_streamed(request: Request) -> list[str]:
 
 def _needed_limit(source: str, target: str, request: Request) -> int | None:
     """Return half of the free memory for a file that does probably not fit in it and can be streamed, else None."""
-    from wavefilt.arrays import compute_dtype
-    from wavefilt.memory import whole_bytes_factor
-
     file, _ = split(source)
     once = source == "-" or not (os.path.isfile(file) or os.path.isdir(file))  # a pipe can be read once
     small = os.path.isfile(source) and os.path.getsize(source) <= SMALL
@@ -172,7 +163,7 @@ def _needed_limit(source: str, target: str, request: Request) -> int | None:
     if once or small or device or _not_streamed(request):
         return None
     try:
-        with closing(_opened(source, request)) as opened:
+        with closing(open_source(source, request.layout, request.format)) as opened:
             size = prod(opened.shape) * compute_dtype(opened.dtype).itemsize
     except Exception:  # reading the file in memory gives a better message
         return None
@@ -192,10 +183,6 @@ def _available() -> float:
     return max(free, 0)
 
 
-def _opened(source: str, request: Request) -> Source:
-    return open_source(source, replace(request.layout, columns=None, delimiter=None), request.format)
-
-
 def _streamed(source: str, target: str, request: Request, limit: int, *automatic: str) -> Facts:
     """Denoise a file within a memory limit; return the facts as for other files.
 
@@ -203,19 +190,16 @@ def _streamed(source: str, target: str, request: Request, limit: int, *automatic
     3 for a file that cannot be read, else 1.
     """
     from wavefilt.files import stream
-    from wavefilt.recording import streamed
-    from wavefilt.report import resolved, unchanged, versions
 
     with read_errors(source):
         try:
-            opened = _opened(source, request)
+            opened = open_source(source, request.layout, request.format)
         except NotStreamed as error:
             raise Failure(message(error), 2) from error
-    name = Path(source).name
     with (
         closing(opened),
         run_errors(source, *automatic),
-        bar(name, quiet=request.quiet, unit="B", unit_scale=True, unit_divisor=1024) as drawn,
+        bar(Path(source).name, quiet=request.quiet, unit="B", unit_scale=True, unit_divisor=1024) as drawn,
     ):
 
         def advance(done: int, total: int) -> None:
@@ -223,26 +207,24 @@ def _streamed(source: str, target: str, request: Request, limit: int, *automatic
             drawn.update(done - drawn.n)
 
         options = streamed(opened, request.given, request.preset)
-        report = stream(opened, Path(target), options, limit, backend(request), request.overwrite, advance)
+        result = stream(opened, Path(target), options, limit, backend(request), request.overwrite, advance)
     return {
         "input": source,
         "output": target,
-        "format": report.format,
-        "traces": report.shape[0],
-        "samples": report.shape[1],
+        "format": result.format,
+        "traces": result.shape[0],
+        "samples": result.shape[1],
         "interval_s": opened.interval,
-        **resolved(options, report.level),
-        **{name: vars(report)[name] for name in MEASURED},
+        **report.resolved(options, result.level),
+        **{name: vars(result)[name] for name in MEASURED},
         "max_memory": limit,
-        "notes": [*opened.notes, *automatic, *([] if report.level else [unchanged(options, report.shape[1])])],
-        "versions": versions(),
+        "notes": [*opened.notes, *automatic, *([] if result.level else [report.unchanged(options, result.shape[1])])],
+        "versions": report.versions(),
     }
 
 
 def _intended(before: Recording, request: Request) -> Facts:
     """Return the facts of a dry run. Raises ValueError as the run would, for too many levels or too little noise."""
-    from wavefilt import report
-
     options, sigma = before.options(request.given, request.preset)
     before.check(options)
     options = before.by_noise(options, sigma)[0][0]

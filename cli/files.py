@@ -15,8 +15,9 @@ from pathlib import Path
 import click
 
 import wavefilt
-from wavefilt.io import Layout, is_store
+from wavefilt.io import Layout, check_destination, is_store
 from wavefilt.io.base import COMPRESSED_ENDINGS, MARK, refuse_dataset
+from wavefilt.io.chunked import check_folder
 from wavefilt.io.files import split
 from wavefilt.recording import Recording
 
@@ -132,9 +133,6 @@ def _default_output(source: str, folder: str | None, top: str | None) -> str:
 
 def _check_outputs(jobs: list[tuple[str, str]], request: Request) -> None:
     """Raise UsageError or OSError unless all outputs are different files, no inputs, and may be written."""
-    from wavefilt.io import check_destination
-    from wavefilt.io.chunked import check_folder
-
     stores = {Path(target): Path(split(source)[0]) for source, target in jobs if is_store(split(source)[0])}
     if stores and request.residual:
         stores[Path(request.residual)] = next(iter(stores.values()))

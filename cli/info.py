@@ -7,7 +7,7 @@ import json
 import click
 
 from wavefilt.errors import printable
-from wavefilt.report import Facts
+from wavefilt.report import Facts, examine
 
 from . import Failure, run_errors, tell, usage_errors
 from .denoise import spreads
@@ -38,9 +38,7 @@ def info(inputs: tuple[str, ...], as_json: bool, format: str | None, **layout: o
     for i, path in enumerate(paths):
         try:
             with run_errors(path):
-                from wavefilt import report
-
-                facts = report.examine(read(path, described, format)) | {"input": path}
+                facts = examine(read(path, described, format)) | {"input": path}
         except Failure as failure:
             if len(paths) == 1:
                 raise

@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import groupby
+from itertools import chain, cycle, groupby
 from pathlib import Path
 from typing import Unpack
 
@@ -217,16 +217,38 @@ class FileRows(engine.Rows):
     ) -> None:
         super().__init__(np.empty((0, 0), arrays.compute_dtype(source.dtype)), plan.backend)
         self.source, self.options, self.plan, self.shape = source, options, plan, source.shape
-        buffers = [np.empty(plan.buffer, self.x.dtype) for _ in range(2)]
-        self.ahead = Ahead(source, reading, buffers, self._read)
-        self._target, self._writing = target, writing
+        self._buffers = cycle([np.empty(plan.buffer, self.x.dtype) for _ in range(2)])
+        self._expected: Iterator[Array] = iter(())
+        self._target, self._reading, self._writing = target, reading, writing
         self._last: Future[None] | None = None
         self.energy, self._progress = Energy(), progress
         self.noisy = self.samples_read = 0
         self._measured: list[tuple[Floats, Floats]] = []  # noise and thresholds (levels, traces) of batches of traces
         self._seen: set[tuple[int, int]] = set()
 
-    def _read(self, samples: int) -> None:
+    def ahead(self, parts: Iterable[Sequence[Piece]]) -> Iterator[Array]:
+        """Yield the samples (rows, samples) of each part, C-contiguous, while a thread reads the next part.
+
+        A part is one piece, or more side by side. Its samples are valid until another part is read.
+        """
+        waiting = (self._reading.submit(self._read, part, next(self._buffers)) for part in parts)
+        following = next(waiting, None)
+        while following is not None:
+            x = following.result()
+            following = next(waiting, None)
+            self._count(x.size)
+            yield x
+
+    def _read(self, part: Sequence[Piece], buffer: Array) -> Array:
+        rows, length = part[0][0], sum(last - first for _, first, last in part)
+        out = buffer[: (rows.stop - rows.start) * length].reshape(-1, length)
+        at = 0
+        for own, first, last in part:
+            self.source.read(own, first, out[:, at : at + last - first])
+            at += last - first
+        return out
+
+    def _count(self, samples: int) -> None:
         """Count samples that were read, and report progress."""
         self.samples_read += samples
         if self._progress is not None:
@@ -250,9 +272,7 @@ class FileRows(engine.Rows):
         rows, samples = self.shape
         each, step = self.plan.together, -(-rows // REPORTED)
         batches = [slice(a, min(a + each, rows)) for a in range(0, rows, each)]
-        self.ahead.expect([[(batch, 0, samples)] for batch in batches])
-        for batch in batches:
-            x = self.ahead.take([(batch, 0, samples)])
+        for batch, x in zip(batches, self.ahead([(batch, 0, samples)] for batch in batches), strict=True):
             try:
                 outcome = run(x, self.options, self.plan.backend)
             except NonFiniteSample as error:
@@ -337,7 +357,7 @@ class FileRows(engine.Rows):
 
     def run(self, group: Sequence[Chunk], job: Job, visit: Callable[[Chunk, Pyramid], None]) -> None:
         """Make a pass over the chunks of a group: call a function with each chunk and its coefficients."""
-        self.ahead.expect([_pieces(chunk) for chunk in group])
+        self._expected = self.ahead(map(_pieces, group))
         for chunk in group:
             visit(chunk, self.decompose(chunk, job))  # not named: its memory is free for the next
 
@@ -359,7 +379,7 @@ class FileRows(engine.Rows):
     def take(self, chunk: Chunk) -> Array:
         if self.x.shape[1] != chunk.length:
             self.backend.release()  # memory for chunks of another length
-        self.x = self.ahead.take(_pieces(chunk))
+        self.x = next(chain(self._expected, self.ahead([_pieces(chunk)])))
         place = chunk.rows.start, chunk.parts[0].start
         if place not in self._seen:
             self._seen.add(place)
@@ -372,7 +392,9 @@ class FileRows(engine.Rows):
             self.store(chunk.rows, place.start, y[:, own])
 
     def read(self, row: int, first: int, last: int) -> Array:
-        return self.ahead.read(row, first, last)
+        x: Array = np.empty((1, last - first), self.x.dtype)
+        self._reading.submit(self.source.read, slice(row, row + 1), first, x).result()  # one thread reads at a time
+        return x.ravel()
 
     def constant(self, row: int) -> bool:
         """Return whether all samples of a row are equal and finite; few are read if they are not."""
@@ -383,11 +405,10 @@ class FileRows(engine.Rows):
 
     def leave(self, row: int, written: bool) -> None:
         """Write a row unchanged; ``written`` tells whether it has been written denoised before."""
-        samples, size = self.shape[1], self.ahead.size
+        samples, size = self.shape[1], self.plan.buffer
         parts = [(slice(row, row + 1), a, min(a + size, samples)) for a in range(0, samples, size)]
-        self.ahead.expect([[part] for part in parts])
-        for part in parts:
-            x, first = self.ahead.take([part]), part[1]
+        for part, x in zip(parts, self.ahead([part] for part in parts), strict=True):
+            first = part[1]
             infinite = np.flatnonzero(np.isinf(x[0]))
             if infinite.size:
                 raise NonFiniteSample(row, first + infinite[0], "; replace it")
@@ -431,56 +452,6 @@ def _noisy(sigma: Floats, thresholds: Floats) -> Mask:
 
 def _pieces(chunk: Chunk) -> list[Piece]:
     return [(chunk.rows, part.first, part.last) for part in chunk.parts]
-
-
-class Ahead:
-    """Read parts of a source ahead, each of one piece or more side by side, into two buffers in turn."""
-
-    def __init__(
-        self, source: Source, executor: ThreadPoolExecutor, buffers: Sequence[Array], passed: Callable[[int], None]
-    ) -> None:
-        """``buffers`` are two, each for the largest part; ``passed`` is called with the samples of every part."""
-        self.dtype, self.size = buffers[0].dtype, buffers[0].size
-        self._source, self._executor, self._passed = source, executor, passed
-        self._buffers = list(buffers)
-        self._expected: Iterator[Sequence[Piece]] = iter(())
-        self._next: Future[Array] | None = None
-
-    def expect(self, parts: Sequence[Sequence[Piece]]) -> None:
-        """Announce the parts that will be taken next, in order, and begin to read the first."""
-        self._expected = iter(parts)
-        self._begin()
-
-    def take(self, part: Sequence[Piece]) -> Array:
-        """Return the samples (rows, samples) of the next part, C-contiguous, valid until another one is taken."""
-        if self._next is None:
-            self.expect([part])
-        assert self._next is not None
-        taken = self._next.result()
-        self._begin()
-        self._passed(taken.size)
-        return taken
-
-    def read(self, row: int, first: int, last: int) -> Array:
-        """Return samples of a row, apart from the announced parts."""
-        x: Array = np.empty((1, last - first), self.dtype)
-        self._executor.submit(self._source.read, slice(row, row + 1), first, x).result()
-        return x.ravel()
-
-    def _begin(self) -> None:
-        part, self._next = next(self._expected, None), None
-        if part is not None:
-            self._buffers.reverse()
-            self._next = self._executor.submit(self._read, part, self._buffers[0])
-
-    def _read(self, part: Sequence[Piece], buffer: Array) -> Array:
-        rows, length = part[0][0], sum(last - first for _, first, last in part)
-        out = buffer[: (rows.stop - rows.start) * length].reshape(-1, length)
-        at = 0
-        for own, first, last in part:
-            self._source.read(own, first, out[:, at : at + last - first])
-            at += last - first
-        return out
 
 
 class Energy:

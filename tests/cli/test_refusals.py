@@ -71,7 +71,7 @@ FILES = {
     "npy with an axis it lacks": (npy(NOISE), "--axis 2", 2, "axis 2"),
     "npy with an infinite sample": (npy(np.array([1.0, np.inf])), "", 1, "infinite"),
     "npz of two arrays": (npz(a=NOISE, b=NOISE), "", 3, "--component"),
-    "npz without the component": (npz(a=NOISE), "--component c", 3, "holds a"),
+    "npz without the component": (npz(a=NOISE), "--component c", 3, "has a"),
     "npz with a name that clears the screen": (npz(**{"\x1b[2Ja": NOISE, "b": NOISE}), "", 3, "\\x1b[2Ja"),
     "npz damaged": (npz(a=NOISE)[:-30], "", 3, "archive"),
     "wav that claims too much": (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import warnings
 from pathlib import Path
@@ -233,3 +234,11 @@ def test_a_name_with_colons_that_exists_is_a_file(tmp_path):
     assert wavefilt.read(f"{tmp_path / 'c.npz'}::two").samples.shape == (1, 50)
     with pytest.raises(wavefilt.FormatError, match="dataset"):
         wavefilt.read(f"{tmp_path / 'c.npz'}::two", component="one")
+
+
+def test_damaged_attributes_of_hdf5(tmp_path):
+    _hdf5(tmp_path / "x.h5", _samples((2, 300)))
+    data = bytearray((tmp_path / "x.h5").read_bytes())
+    data[data.index(b"unit") - 8] = 255  # the version of the message
+    with pytest.raises(wavefilt.FormatError):
+        wavefilt.read(io.BytesIO(data), component="wave/data")

@@ -31,7 +31,8 @@ __all__ = [
 ]
 
 for _format in (
-    *(Npy(), Npz(), Raw(), Hdf5(), Zarr(), Wav(), Seg2(), Segy(), Su(), Ascii(), Sac(), Mseed()),
+    *(Npy(), Npz(), Raw(), Hdf5(), Zarr(), Wav(), Seg2(), Segy(), Su(), Ascii(), Sac()),
+    Mseed("mseed", rb"\d{6}[DRQM][ \0]|MS\x03"),
     ObspyFormat("gse2", rb"WID2", (".gse", ".gse2")),
     ObspyFormat("tspair", rb"TIMESERIES [^\n]*TSPAIR", (".csv", ".txt")),
     ObspyFormat("slist", rb"TIMESERIES [^\n]*SLIST", (".csv", ".txt")),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from wavefilt.arrays import Array
-from wavefilt.errors import FormatError, LayoutError, OptionError
+from wavefilt.errors import FormatError, LayoutError, OptionError, reason
 from wavefilt.vocabulary import check
 
 if TYPE_CHECKING:
@@ -24,6 +27,8 @@ FOOT = 0.3048
 """Metres."""
 MARK = "::"
 """Between a path and the name of an array in the file."""
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Numbers of the errors of a full disk."""
 COMPRESSED_ENDINGS = (".gz", ".bz2", ".xz")
 """Endings of compressed files, which are read and not written."""
 
@@ -154,19 +159,19 @@ class Contents:
 
     @property
     def samples(self) -> Array:
-        """All traces as one array, shape (traces, samples). Raises ValueError if their lengths differ."""
+        """All traces as one array, shape (traces, samples). Raises FormatError if their lengths differ."""
         if isinstance(self.traces, np.ndarray):
             return self.traces
         if len(lengths := {len(trace) for trace in self.traces}) > 1:
             sizes = f"{len(lengths)} lengths ({min(lengths)} to {max(lengths)} samples)"
-            raise ValueError(f"{self.source}: traces of {sizes} are not one array; use Recording.traces")
+            raise FormatError(f"{self.source}: traces of {sizes} are not one array; use Recording.traces")
         return np.array(self.traces)
 
     @property
     def interval(self) -> float | None:
-        """Sampling interval of all traces in seconds, None if unknown. Raises ValueError if they differ."""
+        """Sampling interval of all traces in seconds, None if unknown. Raises FormatError if they differ."""
         if len(set(self.intervals)) > 1:
-            raise ValueError(f"{self.source}: traces of different sampling intervals; use Recording.intervals")
+            raise FormatError(f"{self.source}: traces of different sampling intervals; use Recording.intervals")
         return self.intervals[0] if self.intervals else None
 
     @cached_property
@@ -196,22 +201,11 @@ class Contents:
         return tuple(offset or 0.0 for offset in offsets)
 
 
-def equal_lengths(contents: Contents, format: str) -> Array:
-    """Return the samples as one array. Raises FormatError if ``format`` cannot hold them."""
-    lengths = {len(trace) for trace in contents.traces}
-    if len(lengths) > 1:
-        raise FormatError(f"{format} holds traces of one length, not of {min(lengths)} to {max(lengths)} samples")
-    return np.asarray(contents.traces)
-
-
 def known_interval(contents: Contents, format: str) -> float:
-    """Return the sampling interval of all traces. Raises FormatError if there is none."""
-    intervals = set(contents.intervals)
-    if not intervals or None in intervals:
+    """Return the sampling interval of all traces. Raises FormatError if there is none, or several."""
+    if contents.interval is None:
         raise FormatError(f"{format} needs the sampling interval in seconds: give `dt`")
-    if len(intervals) > 1:
-        raise FormatError(f"{format} holds traces of one sampling interval")
-    return float(intervals.pop() or 0)
+    return float(contents.interval)
 
 
 def moment(year: int, day: int, hour: int, minute: int, second: float) -> np.datetime64:
@@ -223,7 +217,8 @@ def moment(year: int, day: int, hour: int, minute: int, second: float) -> np.dat
 class Format:
     """A file format; register an instance of a subclass with `wavefilt.extending.register_format`.
 
-    A subclass defines `read`, `write` and one of `recognise` and `resembles`, and other methods if it has the feature.
+    A subclass defines `read`, `write` and one of `marks`, `recognise` and `resembles`, and other methods if it has the
+    feature.
     `read` and `write` are for whole files in memory; `wavefilt.io.sources.StreamedFormat` defines them for formats with
     a `Source`, which can also be read and written in parts.
 
@@ -233,6 +228,8 @@ class Format:
         The value of ``format=`` and ``--format``, and of `Recording.format`.
     label : str
         The name of the format in error messages; ``name`` by default.
+    marks : bytes
+        Pattern of the first bytes of files in this format.
     endings : tuple of str
         Endings of file names, as ``".sgy"``, that ask for this format as output.
     shared_endings : tuple of str
@@ -253,6 +250,7 @@ class Format:
 
     name: str
     label: str = ""
+    marks: bytes = b""
     endings: tuple[str, ...] = ()
     shared_endings: tuple[str, ...] = ()
     keeps: str = ""
@@ -264,7 +262,7 @@ class Format:
 
     def recognise(self, probe: Probe) -> bool:
         """Return whether a file has the marks of this format. A file with the marks of two formats is refused."""
-        return False
+        return bool(self.marks) and re.match(self.marks, probe.head) is not None
 
     def resembles(self, probe: Probe) -> bool:
         """Return whether a file that no format recognises may be of this format; the first such format is taken."""
@@ -291,8 +289,8 @@ class Format:
         """Whether `convert` is defined."""
         return type(self).convert is not Format.convert
 
-    def open(self, file: str | BinaryIO, layout: Layout) -> Source:
-        """Open a file to be read and written in parts. Raises FormatError as `read` does."""
+    def open(self, file: Any, layout: Layout) -> Source:
+        """Read and write an open file, or the folder of this name, in parts. Raises FormatError as `read` does."""
         raise NotImplementedError
 
     def headers(self, contents: Contents) -> Headers:
@@ -330,6 +328,22 @@ def checked(name: str) -> Format:
     """Return the format of this name. Raises ValueError, with the known names, if there is none."""
     check("format", name, FORMATS)
     return FORMATS[name]
+
+
+@contextmanager
+def refused(failure: str, kind: type[Exception] = FormatError) -> Iterator[None]:
+    """Turn the errors of a library, which damaged files make raise any of many, into this kind.
+
+    Lack of memory and a full disk are not due to the file, and stay as they are.
+    """
+    try:
+        yield
+    except (FormatError, MemoryError):
+        raise
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in FULL:
+            raise
+        raise kind(f"{failure} ({reason(error)})") from error
 
 
 def refuse_dataset(target: Path) -> None:

@@ -10,7 +10,7 @@ import os
 import shutil
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
 from itertools import pairwise, product
 from math import inf, prod
@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from wavefilt.arrays import Array, DType
-from wavefilt.errors import FormatError, OutputExists, reason
+from wavefilt.errors import FormatError, OutputExists
 from wavefilt.io.atomic import temporary
-from wavefilt.io.base import Contents, Format, Headers, Layout, Probe, equal_lengths, refuse_dataset
-from wavefilt.io.npy import sample_axis, written
-from wavefilt.io.sources import FileSource, Source, StreamedFormat, Target
+from wavefilt.io.base import Contents, Format, Headers, Layout, refuse_dataset, refused
+from wavefilt.io.npy import chosen, sample_axis, written
+from wavefilt.io.sources import Source, StreamedFormat, Target
 
 if TYPE_CHECKING:
     import h5py
@@ -36,8 +36,6 @@ BLOCK = 1 << 20
 COPIES = 13
 """Copies of a block in memory at once: encoded, decoded and assembled, by a reader and by a writer that reads first,
 and memory that the threads of Zarr have freed but not returned to the system (`tests/outofcore/test_memory.py`)."""
-NAMES = 20
-"""Names that an error lists at most."""
 
 INTERVAL = "sampling_interval"
 """Attribute of a dataset: seconds."""
@@ -53,11 +51,7 @@ class ChunkedArray:
         Raises FormatError for an array without samples, or of other things than numbers.
         """
         self.array, self.dtype = array, np.dtype(array.dtype)
-        if self.dtype.kind not in "iufc":
-            raise FormatError(f"an array of dtype {self.dtype}; integer, floating or complex samples can be denoised")
-        self._axis = sample_axis(array.shape, axis)
-        if prod(array.shape) == 0:
-            raise FormatError(f"an array of shape {array.shape} has no samples")
+        self._axis = sample_axis(array.shape, self.dtype, axis)
         lengths = [*chunks] if chunks else [1] * len(array.shape)
         size = self.dtype.itemsize
         self._samples = lengths.pop(self._axis)
@@ -112,20 +106,6 @@ def _divided(side: slice, length: int) -> list[slice]:
     return [slice(a, b) for a, b in pairwise(edges)]
 
 
-def chosen(component: str | None, names: Sequence[str], holder: str) -> str:
-    """Return the array asked for, or the only one. Otherwise raise FormatError with the names of all arrays."""
-    listed = ", ".join(names[:NAMES]) + (f" and {len(names) - NAMES} more" if len(names) > NAMES else "")
-    if not names:
-        raise FormatError(f"{holder} without arrays of numbers")
-    if component is None:
-        if len(names) > 1:
-            raise FormatError(f"{holder} of {len(names)} arrays; choose one with ::NAME or `component`: {listed}")
-        return names[0]
-    if component.strip("/") not in names:
-        raise FormatError(f"{holder} has no array {component!r}; it has {listed}")
-    return component.strip("/")
-
-
 def notes(dtype: DType) -> tuple[str, ...]:
     """Return the remark about an array of this dtype in HDF5 or Zarr."""
     return (f"integer samples are written as {written(dtype)}",) if dtype.kind in "iu" else ()
@@ -133,31 +113,27 @@ def notes(dtype: DType) -> tuple[str, ...]:
 
 def _package(name: str) -> ModuleType:
     """Import a package of the extra. Raises FormatError if it is not installed."""
-    try:
+    with refused(f'{name} is needed: pip install "wavefilt[formats]"'):
         return import_module(name)
-    except ImportError as error:
-        raise FormatError(f'{name} is needed ({error}): pip install "wavefilt[formats]"') from error
 
 
 # ---------------------------------------------------------------------------------------------------------- HDF5
 
 
-class Hdf5File(FileSource):
+class Hdf5File(Source):
     """A `Source` of a dataset. Raises FormatError for a damaged file, and a dataset that cannot be denoised."""
 
-    def __init__(self, file: str | BinaryIO, layout: Layout) -> None:
+    def __init__(self, file: BinaryIO, layout: Layout) -> None:
         layout.only("hdf5", "dt", "axis", "component")
         self._axis = layout.axis
-        self._hdf5 = _opened(file, "r")
-        try:
+        with ExitStack() as stack, refused("damaged or truncated HDF5 file"):
+            self._hdf5 = stack.enter_context(_opened(file, "r"))
             self._dataset, self._array = _found(self._hdf5, layout)
             self.attributes: dict[str, Any] = {}
             for name in self._array.array.attrs:
                 with suppress(OSError, TypeError, RuntimeError):  # of a type that h5py cannot read
                     self.attributes[name] = self._array.array.attrs[name]
-        except BaseException:
-            self._hdf5.close()
-            raise
+            stack.pop_all()
         interval = self.attributes.get(INTERVAL)
         interval = float(interval) if isinstance(interval, float) and 0 < interval < inf else None
         super().__init__(file, "hdf5", layout.dt or interval)
@@ -166,36 +142,32 @@ class Hdf5File(FileSource):
         self.neighbours, self.overhead = array.neighbours, array.overhead
 
     def read(self, rows: slice, first: int, out: Array) -> None:
-        try:
+        with refused(f"{self.name}: the file became shorter, or is damaged", OSError):
             self._array.read(rows, first, out)
-        except (OSError, RuntimeError) as error:
-            raise OSError(f"{self.name}: the file became shorter, or is damaged ({reason(error)})") from error
 
     @contextmanager
     def rewritten(self, file: BinaryIO) -> Iterator[ChunkedArray]:
         self._file.seek(0)
         shutil.copyfileobj(self._file, file, 1 << 20)
         file.flush()
-        with _opened(file if isinstance(file, io.BytesIO) else file.name, "r+") as copy:
+        with _opened(file, "r+") as copy:
             yield _rewritten(copy, self._dataset, self._axis)
 
     def close(self) -> None:
         self._hdf5.close()
-        self._file.close()
+        super().close()
 
 
 class Hdf5(StreamedFormat):
     name, label, endings, datasets, seismic = "hdf5", "HDF5", (".h5", ".hdf5"), True, False
+    marks = rb"\x89HDF\r\n\x1a\n"
     keeps = f"samples, as dataset `traces`, and the sampling interval in seconds, as its attribute `{INTERVAL}`"
 
-    def recognise(self, probe: Probe) -> bool:
-        return probe.head.startswith(b"\x89HDF\r\n\x1a\n")
-
-    def open(self, file: str | BinaryIO, layout: Layout) -> Hdf5File:
+    def open(self, file: BinaryIO, layout: Layout) -> Hdf5File:
         return Hdf5File(file, layout)
 
     def convert(self, contents: Contents) -> bytes:
-        samples, out = equal_lengths(contents, "HDF5"), io.BytesIO()
+        samples, out = contents.samples, io.BytesIO()
         with _opened(out, "w") as file:
             dataset = file.create_dataset("traces", data=samples)
             if len(set(contents.intervals)) == 1 and contents.interval:
@@ -207,12 +179,10 @@ class Hdf5(StreamedFormat):
         return Headers(contents.origin.attributes)
 
 
-def _opened(file: str | BinaryIO, mode: str) -> h5py.File:
+def _opened(file: BinaryIO, mode: str) -> h5py.File:
     h5py = _package("h5py")
-    try:
-        return h5py.File(file, mode)
-    except (OSError, RuntimeError, ValueError) as error:
-        raise FormatError(f"damaged or truncated HDF5 file ({reason(error)})") from error
+    with refused("damaged or truncated HDF5 file"):
+        return h5py.File(file if isinstance(file, io.BytesIO) else file.name, mode)  # faster by its name
 
 
 def _found(file: h5py.File, layout: Layout) -> tuple[str, ChunkedArray]:
@@ -226,16 +196,13 @@ def _found(file: h5py.File, layout: Layout) -> tuple[str, ChunkedArray]:
             names.append(name)
 
     asked = (layout.component or "").strip("/")
-    try:
-        if not asked or not isinstance(file.get(asked), h5py.Dataset):
-            file.visititems(note)
-            asked = chosen(layout.component, names, "an HDF5 file")
-        dataset = file[asked]
-        if dataset.is_virtual or dataset.external or dataset.file != file:
-            raise FormatError(f"the samples of {asked} are stored in other files; copy the dataset into this one first")
-        return asked, ChunkedArray(dataset, layout.axis, dataset.chunks)
-    except (OSError, RuntimeError, KeyError) as error:
-        raise FormatError(f"damaged or truncated HDF5 file ({reason(error)})") from error
+    if not asked or not isinstance(file.get(asked), h5py.Dataset):
+        file.visititems(note)
+        asked = chosen(layout.component, names, "an HDF5 file")
+    dataset = file[asked]
+    if dataset.is_virtual or dataset.external or dataset.file != file:
+        raise FormatError(f"the samples of {asked} are stored in other files; copy the dataset into this one first")
+    return asked, ChunkedArray(dataset, layout.axis, dataset.chunks)
 
 
 def _rewritten(file: h5py.File, name: str, axis: int | None) -> ChunkedArray:
@@ -267,11 +234,9 @@ def _rewritten(file: h5py.File, name: str, axis: int | None) -> ChunkedArray:
 class Store(Source):
     """A source of an array. Raises FormatError for a folder that is no Zarr store, or has no such array."""
 
-    format = "zarr"
-
     def __init__(self, path: str, layout: Layout) -> None:
         layout.only("zarr", "dt", "axis", "component")
-        self.name, self._axis, self.interval = path, layout.axis, layout.dt
+        self.format, self.name, self._axis, self.interval = "zarr", path, layout.axis, layout.dt
         self._component, self.array = _opened_store(path, layout.component)
         traces = self._traces = self._traces_of(self.array)
         self.shape, self.dtype, self.notes = traces.shape, traces.dtype, notes(traces.dtype)
@@ -288,17 +253,12 @@ class Store(Source):
         last = max((status.st_mtime_ns for status in files), default=0)
         return len(files), sum(status.st_size for status in files), last
 
-    def check_unchanged(self) -> None:
-        if self._state() != self._before:
-            raise OSError(f"{self.name}: chunks were changed while they were read")
+    def close(self) -> None:
+        """Nothing is open."""
 
     def read(self, rows: slice, first: int, out: Array) -> None:
-        try:
+        with refused(f"{self.name}: a chunk became shorter, or is damaged", OSError):
             self._traces.read(rows, first, out)
-        except MemoryError:
-            raise
-        except Exception as error:  # codecs raise anything on a damaged chunk
-            raise OSError(f"{self.name}: a chunk became shorter, or is damaged ({reason(error)})") from error
 
     @contextmanager
     def create(self, path: Path, *, overwrite: bool) -> Iterator[Target]:
@@ -336,8 +296,8 @@ class Zarr(Format):
     def recognise_folder(self, path: str) -> bool:
         return is_zarr(path)
 
-    def open(self, file: str | BinaryIO, layout: Layout) -> Store:
-        return Store(str(file), layout)
+    def open(self, file: str, layout: Layout) -> Store:
+        return Store(file, layout)
 
     def write(self, contents: Contents) -> bytes:
         raise FormatError("a Zarr store is a folder of many files: give a folder name for the result")
@@ -358,12 +318,8 @@ def _opened_store(path: str, component: str | None) -> tuple[str, zarr.Array]:
     Raises FormatError, with the names of all arrays, if there is none.
     """
     zarr = _package("zarr")
-    try:
+    with refused("is a folder and not a zarr array or group"):
         node = zarr.open(path, mode="r")
-    except MemoryError:
-        raise
-    except Exception as error:  # the errors of zarr for a damaged or foreign folder change between its versions
-        raise FormatError(f"is a folder and not a zarr array or group ({reason(error)})") from error
     if isinstance(node, zarr.Array):
         if component is not None:
             raise FormatError(f"an array, not a group: there is no array {component!r} in it")

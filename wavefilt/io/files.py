@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+from contextlib import ExitStack
 from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
@@ -24,6 +25,7 @@ from wavefilt.io.base import (
     checked,
     named,
     refuse_dataset,
+    refused,
 )
 from wavefilt.io.obspy import MISSING, ObspyFormat, has_writer, recognised_by_obspy
 from wavefilt.io.sources import Source, contents_of
@@ -124,12 +126,8 @@ def _read(file: BinaryIO, path: str, name: str | None, layout: Layout) -> Conten
 def _decompressed(file: BinaryIO, module: str) -> BinaryIO:
     """Return the content of a file that a module of Python's decompresses. Raises FormatError if it is damaged."""
     file.seek(0)
-    try:
+    with refused("a damaged or truncated compressed file"):
         return io.BytesIO(import_module(module).decompress(file.read()))
-    except MemoryError:
-        raise
-    except Exception as error:  # each module raises others
-        raise FormatError(f"a damaged or truncated compressed file ({reason(error)})") from error
 
 
 def _format_of(probe: Probe, name: str | None, *, streamed: bool = False) -> Format | None:
@@ -195,21 +193,23 @@ def open_source(path: str | os.PathLike[str], layout: Layout, format: str | None
     Raises NotStreamed for other formats, FormatError for a damaged file, OSError if it cannot be read.
     """
     name, layout = resolve(path, layout)
-    chosen = None
-    try:
-        if os.path.isdir(name):
-            chosen = folder_format(name, format)
-        else:
-            with open(name, "rb", buffering=0) as file:
-                if file.seekable():
-                    chosen = _format_of(Probe(file), format or ("raw" if layout.dtype else None), streamed=True)
-        if chosen is not None and chosen.streamed:
-            return chosen.open(name, layout)
-        *others, last = (format.name for format in FORMATS.values() if format.streamed)
-        only = f"only {', '.join(others)} and {last} files are streamed (`max_memory`)"
-        raise NotStreamed(f"{only}; convert the file, or denoise it in memory")
-    except FormatError as error:
-        raise about(name, error, chosen if chosen and chosen.streamed else None) from error
+    with ExitStack() as stack:
+        chosen: Format | None = None
+        try:
+            if os.path.isdir(name):
+                return folder_format(name, format).open(name, layout)
+            file = stack.enter_context(open(name, "rb", buffering=0))
+            if file.seekable():
+                chosen = _format_of(Probe(file), format or ("raw" if layout.dtype else None), streamed=True)
+            if chosen is not None and chosen.streamed:
+                source = chosen.open(file, layout)
+                stack.pop_all()
+                return source
+            *others, last = (format.name for format in FORMATS.values() if format.streamed)
+            only = f"only {', '.join(others)} and {last} files are streamed (`max_memory`)"
+            raise NotStreamed(f"{only}; convert the file, or denoise it in memory")
+        except FormatError as error:
+            raise about(name, error, chosen if chosen and chosen.streamed else None) from error
 
 
 # --------------------------------------------------------------------------------------------------------- writing

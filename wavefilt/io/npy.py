@@ -9,8 +9,7 @@ import copy
 import io
 import shutil
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import BinaryIO
@@ -18,25 +17,24 @@ from typing import BinaryIO
 import numpy as np
 
 from wavefilt.arrays import DType, compute_dtype
-from wavefilt.errors import FormatError, LayoutError, reason
-from wavefilt.io.base import Contents, Format, Layout, Probe, equal_lengths
-from wavefilt.io.sources import ContiguousFile, Places, StreamedFormat, contents_of, opened
+from wavefilt.errors import FormatError, LayoutError
+from wavefilt.io.base import Contents, Format, Layout, refused
+from wavefilt.io.sources import ContiguousFile, Places, StreamedFormat, contents_of
 
 DTYPES = ("f4", "f8", "i2", "i4")
+NAMES = 20
+"""Names that an error lists at most."""
 ENDIANS = {"little": "<", "big": ">"}
 
 
 class NpyFile(ContiguousFile):
     """A `Source` of a `.npy` file. Raises FormatError if it cannot be denoised."""
 
-    def __init__(self, file: str | BinaryIO, layout: Layout) -> None:
+    def __init__(self, file: BinaryIO, layout: Layout) -> None:
         layout.only("npy", "dt", "axis")
-        with opened(file) as stream:
-            shape, fortran, dtype = header(stream, stream.seek(0, 2) - stream.seek(0))
-            begin = stream.tell()
-        axis = sample_axis(shape, layout.axis)
-        if prod(shape) == 0:
-            raise FormatError(f"an array of shape {shape} has no samples")
+        shape, fortran, dtype = header(file, file.seek(0, 2) - file.seek(0))
+        begin = file.tell()
+        axis = sample_axis(shape, dtype, layout.axis)
         # traces of several axes are numbered in the order of storage
         inner = prod(shape[:axis] if fortran else shape[axis + 1 :])
         places = Places(begin, dtype, prod(shape) // shape[axis], shape[axis], inner)
@@ -50,18 +48,15 @@ class NpyFile(ContiguousFile):
 
 
 class Npy(StreamedFormat):
-    name, endings, keeps = "npy", (".npy",), "samples, of traces of equal length"
-    seismic = False
+    name, marks, endings, seismic = "npy", rb"\x93NUMPY", (".npy",), False
+    keeps = "samples, of traces of equal length"
 
-    def recognise(self, probe: Probe) -> bool:
-        return probe.head.startswith(b"\x93NUMPY")
-
-    def open(self, file: str | BinaryIO, layout: Layout) -> NpyFile:
+    def open(self, file: BinaryIO, layout: Layout) -> NpyFile:
         return NpyFile(file, layout)
 
     def convert(self, contents: Contents) -> bytes:
         out = io.BytesIO()
-        np.lib.format.write_array(out, equal_lengths(contents, "npy"), allow_pickle=False)
+        np.lib.format.write_array(out, np.asarray(contents.samples), allow_pickle=False)
         return out.getvalue()
 
 
@@ -75,10 +70,7 @@ class Member:
 
 
 class Npz(Format):
-    name, endings, seismic = "npz", (".npz",), False
-
-    def recognise(self, probe: Probe) -> bool:
-        return probe.head.startswith((b"PK\x03\x04", b"PK\x05\x06"))
+    name, marks, endings, seismic = "npz", rb"PK(\x03\x04|\x05\x06)", (".npz",), False
 
     def read(self, data: bytes, layout: Layout) -> Contents:
         layout.only("npz", "dt", "axis", "component")
@@ -94,7 +86,7 @@ class Npz(Format):
         new_array, out = Npy().write(replace(contents, origin=origin.npy)), io.BytesIO()
         with zipfile.ZipFile(io.BytesIO(origin.archive)) as old, zipfile.ZipFile(out, "w") as new:
             for entry in old.infolist():
-                with _packing(f"{entry.filename!r} of the archive cannot be kept; repack it without that one"):
+                with refused(f"{entry.filename!r} of the archive cannot be kept; repack it without that one"):
                     if entry.filename == origin.name:
                         new.writestr(entry, new_array, compress_type=entry.compress_type)
                         continue
@@ -106,7 +98,7 @@ class Npz(Format):
 class Raw(StreamedFormat):
     name, label, shared_endings = "raw", "raw binary", (".bin", ".raw", ".dat")
 
-    def open(self, file: str | BinaryIO, layout: Layout) -> ContiguousFile:
+    def open(self, file: BinaryIO, layout: Layout) -> ContiguousFile:
         """Open traces one after another. Raises LayoutError for a missing or wrong layout."""
         layout.only("raw", "dtype", "endian", "ns", "dt")
         missing = [f"`{name}`" for name in ("dtype", "endian", "ns") if getattr(layout, name) is None]
@@ -114,8 +106,7 @@ class Raw(StreamedFormat):
             wrong = f"raw binary needs {', '.join(missing)}" if missing else "an unknown raw layout"
             raise LayoutError(f"{wrong}: `dtype` is one of {', '.join(DTYPES)}, `endian` {' or '.join(ENDIANS)}")
         assert layout.dtype is not None and layout.endian is not None and layout.ns is not None  # noqa: PT018
-        with opened(file) as stream:
-            size = stream.seek(0, 2)
+        size = file.seek(0, 2)
         dtype = np.dtype(ENDIANS[layout.endian] + layout.dtype)
         trace = layout.ns * dtype.itemsize
         if size % trace:
@@ -132,42 +123,40 @@ class Raw(StreamedFormat):
 def header(stream: BinaryIO, size: int) -> tuple[tuple[int, ...], bool, DType]:
     """Return shape, Fortran order and dtype by the header of a `.npy` of ``size`` bytes; the stream is left after it.
 
-    Raises FormatError if it is damaged, does not fit the size, or describes other things than numbers.
+    Raises FormatError if it is damaged, does not fit the size, or describes Python objects.
     """
-    try:
+    # Python warns about the literal, NumPy about headers of Python 2
+    with refused("damaged .npy header"), warnings.catch_warnings(action="ignore"):
         version = np.lib.format.read_magic(stream)
         read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
         if version not in read_header:
             raise FormatError(f".npy version {version[0]}.{version[1]} is not known")
-        # Python warns about the literal, NumPy about headers of Python 2
-        with warnings.catch_warnings(action="ignore"):
-            shape, fortran, dtype = read_header[version](stream)
-    except (FormatError, MemoryError):
-        raise
-    except Exception as error:  # the header is a Python literal: damage shows as any of many errors
-        raise FormatError(f"damaged .npy header ({reason(error)})") from error
+        shape, fortran, dtype = read_header[version](stream)
     if dtype.hasobject:
         raise FormatError("an array of Python objects, which is never unpickled; save numbers")
-    if dtype.kind not in "iufc":
-        raise FormatError(f"an array of dtype {dtype}; integer, floating or complex samples can be denoised")
     if any(n < 0 for n in shape):
         raise FormatError(f"damaged .npy header (shape {shape})")
     claimed, held = prod(shape) * dtype.itemsize, size - stream.tell()
     if claimed != held:
         raise FormatError(f"the header claims {shape} samples of {dtype} ({claimed} bytes); the file holds {held}")
-    try:
+    with refused(f"an array of {len(shape)} axes that NumPy cannot hold"):
         np.broadcast_to(np.empty((), dtype), shape)
-    except (ValueError, OverflowError) as error:
-        raise FormatError(f"an array of {len(shape)} axes that NumPy cannot hold ({reason(error)})") from error
     return shape, fortran, dtype
 
 
-def sample_axis(shape: tuple[int, ...], axis: int | None) -> int:
-    """Return the axis of the samples, from 0, the last by default. Raises FormatError if there is no such axis."""
+def sample_axis(shape: tuple[int, ...], dtype: DType, axis: int | None) -> int:
+    """Return the axis of the samples, from 0, the last by default.
+
+    Raises FormatError if there is no such axis, for an array without samples, or of other things than numbers.
+    """
+    if dtype.kind not in "iufc":
+        raise FormatError(f"an array of dtype {dtype}; integer, floating or complex samples can be denoised")
     wrong = FormatError if axis is None else LayoutError
     axis = -1 if axis is None else axis
     if not -len(shape) <= axis < len(shape):
         raise wrong(f"an array of shape {shape} has no axis {axis} of samples")
+    if prod(shape) == 0:
+        raise FormatError(f"an array of shape {shape} has no samples")
     return axis % len(shape)
 
 
@@ -176,31 +165,29 @@ def written(dtype: DType) -> DType:
     return dtype if dtype.kind in "fc" else compute_dtype(dtype)
 
 
+def chosen(component: str | None, names: Sequence[str], holder: str) -> str:
+    """Return the array asked for, or the only one. Otherwise raise FormatError with the names of all arrays."""
+    listed = ", ".join(names[:NAMES]) + (f" and {len(names) - NAMES} more" if len(names) > NAMES else "")
+    if not names:
+        raise FormatError(f"{holder} without arrays of numbers")
+    if component is None:
+        if len(names) > 1:
+            raise FormatError(f"{holder} of {len(names)} arrays; choose one with ::NAME or `component`: {listed}")
+        return names[0]
+    if component.strip("/") not in names:
+        raise FormatError(f"{holder} has no array {component!r}; it has {listed}")
+    return component.strip("/")
+
+
 def _member(data: bytes, component: str | None) -> tuple[str, bytes]:
     """Return name and bytes of the array to denoise; only a member with the header of an array is decompressed."""
     import zipfile
 
-    with _packing("damaged or encrypted archive"), zipfile.ZipFile(io.BytesIO(data)) as archive:
-        members = [name for name in archive.namelist() if name.endswith(".npy")]
-        if not members:
+    with refused("damaged or encrypted archive"), zipfile.ZipFile(io.BytesIO(data)) as archive:
+        names = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
+        if not names:
             raise FormatError("a zip archive without arrays; unpack it first")
-        names = ", ".join(name.removesuffix(".npy") for name in members)
-        if component is None and len(members) > 1:
-            raise FormatError(f"holds {len(members)} arrays; choose one with `component`: {names}")
-        member = members[0] if component is None else f"{component}.npy"
-        if member not in members:
-            raise FormatError(f"`component={component!r}` is not in the archive; it holds {names}")
+        member = f"{chosen(component, names, 'an archive')}.npy"
         with archive.open(member) as stream:
             header(stream, archive.getinfo(member).file_size)  # type: ignore[arg-type]
         return member, archive.read(member)
-
-
-@contextmanager
-def _packing(failure: str) -> Iterator[None]:
-    """Raise the errors of zipfile and of decompressors as FormatError."""
-    try:
-        yield
-    except (FormatError, MemoryError):
-        raise
-    except Exception as error:
-        raise FormatError(f"{failure} ({reason(error)})") from error

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
-from wavefilt.errors import FormatError, reason
-from wavefilt.io.base import Contents, Format, Headers, Layout, Probe, known_interval, named
+from wavefilt.errors import FormatError
+from wavefilt.io.base import Contents, Format, Headers, Layout, known_interval, named, refused
 from wavefilt.io.sources import rounded, smallest
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ LONGEST_GSE_LINE = 82
 """Characters of a line of compressed samples: on longer ones ObsPy's decoder crashes."""
 HEAD = 1 << 18
 """Bytes of a file that ObsPy's tests are given: some of them read up to the end of a line."""
-WRITTEN_AS = {"SAC": "f4", "GSE2": "i4", "GCF": "i4"}
-"""Sample type of the formats that have one; all others take floats."""
+INTEGERS = ("GSE2", "GCF")
+"""Formats of 32-bit integers; all others take floats."""
 MSEED_INTEGERS = {"STEIM1": "i4", "STEIM2": "i4", "INT32": "i4", "INT16": "i2"}
 """Encodings of integers that ObsPy writes; samples in others become floats."""
 MISSING = 'pip install "wavefilt[seismic]"'
@@ -47,10 +47,7 @@ class ObspyFormat(Format):
     """
 
     def __init__(self, name: str, marks: bytes = b"", endings: tuple[str, ...] = ()) -> None:
-        self.name, self._marks, self.shared_endings = name, marks, endings
-
-    def recognise(self, probe: Probe) -> bool:
-        return bool(self._marks) and re.match(self._marks, probe.head) is not None
+        self.name, self.marks, self.shared_endings = name, marks, endings
 
     def read(self, data: bytes, layout: Layout) -> Contents:
         layout.only(self.name)
@@ -84,8 +81,7 @@ class ObspyFormat(Format):
         stream, format = contents.origin.copy(), contents.format.upper()
         for trace, samples in zip(stream, contents.traces, strict=True):
             integers = _integers(trace, format)
-            dtype = WRITTEN_AS.get(format)
-            trace.data = np.ascontiguousarray(rounded(samples, np.dtype(integers)) if integers else samples, dtype)
+            trace.data = np.ascontiguousarray(rounded(samples, np.dtype(integers)) if integers else samples)
             if format == "MSEED" and trace.data.dtype.kind == "f":
                 trace.stats.mseed.encoding = "FLOAT64" if trace.data.dtype.itemsize == 8 else "FLOAT32"
             elif format == "GSE2":
@@ -105,9 +101,6 @@ class ObspyFormat(Format):
 class Mseed(ObspyFormat):
     label, endings = "MiniSEED", (".mseed", ".miniseed")
     keeps = "samples, sampling interval, network, station, location and channel codes, times"
-
-    def __init__(self) -> None:
-        super().__init__("mseed", rb"\d{6}[DRQM][ \0]|MS\x03")
 
     def convert(self, contents: Contents) -> bytes:
         return waveform_bytes(contents, "MSEED", ("i2", "i4", "f4", "f8"))
@@ -143,10 +136,8 @@ def _onset(trace: Trace) -> tuple[float, str] | None:
 
 def waveform_bytes(contents: Contents, format: str, dtypes: tuple[str, ...]) -> bytes:
     """Return traces of any format as MiniSEED or SAC, in the first dtype that holds their samples."""
-    try:
+    with refused(f"{format} needs ObsPy: {MISSING}"):
         import obspy
-    except ImportError as error:
-        raise FormatError(f"{format} needs ObsPy: {MISSING}") from error
     if None in contents.intervals:
         known_interval(contents, format)
     traces, headers = obspy.Stream(), contents.headers.traces
@@ -155,7 +146,7 @@ def waveform_bytes(contents: Contents, format: str, dtypes: tuple[str, ...]) -> 
     numbers = channels if len(set(channels)) == count and None not in channels else range(1, count + 1)
     for i, (samples, interval) in enumerate(zip(contents.traces, contents.intervals, strict=True)):
         trace = obspy.Trace() if stream is None else stream[i].copy()
-        trace.data = np.ascontiguousarray(smallest(np.asarray(samples), dtypes, format))
+        trace.data = np.ascontiguousarray(smallest(samples, dtypes, format))
         stats = trace.stats
         stats.pop("mseed", None)
         stats.delta = interval
@@ -233,50 +224,44 @@ def has_writer(format: str) -> bool:
 
 def _stream(data: bytes, format: str) -> Stream:
     """Return the traces that ObsPy reads. Raises FormatError."""
-    try:
+    with refused(f"a {format.lower()} file, which needs ObsPy: {MISSING}"):
         import obspy
-    except ImportError as error:
-        raise FormatError(f"a {format.lower()} file, which needs ObsPy: {MISSING}") from error
-    try:
-        with warnings.catch_warnings(action="ignore"), TemporaryDirectory() as folder:
-            if format not in BY_NAME:
-                return obspy.read(io.BytesIO(bytearray(data)), format=format)  # a copy: the decoder of GCF writes to it
-            path = os.path.join(folder, "traces")
-            with open(path, "wb") as file:
-                file.write(data)
-            return obspy.read(glob.escape(path), format=format)
-    except MemoryError:
-        raise
-    except Exception as error:  # readers raise anything on damaged files
-        raise FormatError(f"ObsPy cannot read it as {format} ({type(error).__name__}: {reason(error)})") from error
+    with (
+        refused(f"ObsPy cannot read it as {format}"),
+        warnings.catch_warnings(action="ignore"),
+        TemporaryDirectory() as folder,
+    ):
+        if format not in BY_NAME:
+            return obspy.read(io.BytesIO(bytearray(data)), format=format)  # a copy: the decoder of GCF writes to it
+        path = os.path.join(folder, "traces")
+        with open(path, "wb") as file:
+            file.write(data)
+        return obspy.read(glob.escape(path), format=format)
 
 
 def _integers(trace: Trace, format: str) -> str | None:
     """Return the integers in which a trace is stored, None if it is stored as floats."""
     if format == "MSEED":
         return MSEED_INTEGERS.get(trace.stats.mseed.encoding)
-    return "i4" if WRITTEN_AS.get(format) == "i4" else None
+    return "i4" if format in INTEGERS else None
 
 
 def _written(stream: Stream, format: str) -> bytes:
     """Write a stream in a format of ObsPy's. Raises FormatError if reading it again does not give it back."""
-    try:
-        with warnings.catch_warnings(action="ignore"), TemporaryDirectory() as folder:
-            if format == "MSEED":  # for a file, errors in writing would be printed and lost
-                out = io.BytesIO()
-                stream.write(out, format=format)
-                data = out.getvalue()
-            else:
-                path = os.path.join(folder, "traces")  # a file: not all writers take a stream
-                stream.write(path, format=format)
-                with open(path, "rb") as file:
-                    data = file.read()
-    except MemoryError:
-        raise
-    except Exception as error:  # writers raise anything
-        if isinstance(error, OSError) and error.errno:  # a full disk, not the format
-            raise
-        raise FormatError(f"ObsPy cannot write {format} ({type(error).__name__}: {reason(error)})") from error
+    with (
+        TemporaryDirectory() as folder,
+        refused(f"ObsPy cannot write {format}"),
+        warnings.catch_warnings(action="ignore"),
+    ):
+        if format == "MSEED":  # for a file, errors in writing would be printed and lost
+            out = io.BytesIO()
+            stream.write(out, format=format)
+            data = out.getvalue()
+        else:
+            path = os.path.join(folder, "traces")  # a file: not all writers take a stream
+            stream.write(path, format=format)
+            with open(path, "rb") as file:
+                data = file.read()
     try:
         lost = _lost(stream, _stream(data, format))
     except FormatError:

@@ -15,7 +15,7 @@ import numpy as np
 from wavefilt.errors import FormatError
 from wavefilt.io.base import Contents, Headers, Layout, Probe, moment
 from wavefilt.io.obspy import waveform_bytes
-from wavefilt.io.sources import ContiguousFile, Places, Samples, StreamedFormat, opened
+from wavefilt.io.sources import ContiguousFile, Places, StreamedFormat
 
 HEADER = 632
 UNDEFINED = -12345
@@ -46,15 +46,14 @@ BLOCK = 1 << 18
 class SacFile(ContiguousFile):
     """A `Source` of a SAC file. Raises FormatError if it is damaged or of another format."""
 
-    def __init__(self, file: str | BinaryIO, layout: Layout) -> None:
+    def __init__(self, file: BinaryIO, layout: Layout) -> None:
         layout.only("sac", "dt")
-        with opened(file) as stream:
-            probe = Probe(stream)
-            self.order = byte_order(probe)
-            if self.order is None:
-                raise FormatError(f"SAC: {probe.size} bytes are not a header of {HEADER} bytes and its samples")
-            self.fields = fields = _fields(probe, self.order)
-            evenly = probe.unpack(self.order + "i", 420) != (0,)
+        probe = Probe(file)
+        self.order = byte_order(probe)
+        if self.order is None:
+            raise FormatError(f"SAC: {probe.size} bytes are not a header of {HEADER} bytes and its samples")
+        self.fields = fields = _fields(probe, self.order)
+        evenly = probe.unpack(self.order + "i", 420) != (0,)
         count = fields["npts"]
         if count == 0:
             raise FormatError("SAC: no samples")
@@ -101,13 +100,13 @@ class SacFile(ContiguousFile):
         return (delay,) if delay else ()
 
     @contextmanager
-    def rewritten(self, file: BinaryIO) -> Iterator[Samples]:
-        with super().rewritten(file) as samples:
-            yield samples
+    def rewritten(self, file: BinaryIO) -> Iterator[ContiguousFile]:
+        with super().rewritten(file) as new:
+            yield new
         low, high, total, count = np.inf, -np.inf, 0.0, self.shape[1]
         for at in range(0, count, BLOCK):
             block = np.empty((1, min(BLOCK, count - at)), np.float32)
-            samples.read(slice(0, 1), at, block)
+            new.read(slice(0, 1), at, block)
             low, high = min(low, float(block.min())), max(high, float(block.max()))
             total += block.sum(dtype=np.float64)
         for name, value in (("depmin", low), ("depmax", high), ("depmen", total / count)):
@@ -125,7 +124,7 @@ class Sac(StreamedFormat):
     def recognise(self, probe: Probe) -> bool:
         return byte_order(probe) is not None
 
-    def open(self, file: str | BinaryIO, layout: Layout) -> SacFile:
+    def open(self, file: BinaryIO, layout: Layout) -> SacFile:
         return SacFile(file, layout)
 
     def convert(self, contents: Contents) -> bytes:

@@ -17,7 +17,7 @@ import numpy as np
 
 from wavefilt.arrays import Array
 from wavefilt.errors import FormatError, LayoutError
-from wavefilt.io.base import FOOT, Contents, Format, Headers, Layout, Probe
+from wavefilt.io.base import FOOT, Contents, Format, Headers, Layout
 
 DTYPES = {1: "i2", 2: "i4", 4: "f4", 5: "f8"}
 """NumPy type of each sample code; code 3 packs four 20-bit samples into ten bytes."""
@@ -54,10 +54,8 @@ class Origin:
 
 
 class Seg2(Format):
-    name, label, endings, shared_endings = "seg2", "SEG-2", (".seg2", ".sg2"), (".dat",)
-
-    def recognise(self, probe: Probe) -> bool:
-        return probe.head.startswith((b"\x55\x3a\x01\x00", b"\x3a\x55\x00\x01"))
+    name, label, marks = "seg2", "SEG-2", rb"\x55\x3a\x01\x00|\x3a\x55\x00\x01"
+    endings, shared_endings = (".seg2", ".sg2"), (".dat",)
 
     def read(self, data: bytes, layout: Layout) -> Contents:
         """Read the traces in counts, in the order of the file's pointers; integer codes as integers."""

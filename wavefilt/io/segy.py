@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from wavefilt.arrays import Array
 from wavefilt.errors import FormatError
-from wavefilt.io.base import FOOT, Contents, Headers, Layout, Probe, equal_lengths, known_interval, moment
-from wavefilt.io.sources import Codec, ContiguousFile, Places, StreamedFormat, opened, smallest
+from wavefilt.io.base import FOOT, Contents, Headers, Layout, Probe, known_interval, moment
+from wavefilt.io.sources import Codec, ContiguousFile, Places, StreamedFormat, smallest
 
 IBM, IEEE = 1, 5
 DTYPES = {1: "u4", 2: "i4", 3: "i2", 5: "f4", 6: "f8", 8: "i1", 9: "i8", 10: "u4", 11: "u2", 12: "u8", 16: "u1"}
@@ -69,6 +69,11 @@ CROSSLINE_3D ShotPoint ShotPointScalar TraceValueMeasurementUnit TransductionCon
 TransductionConstantPower TransductionUnit TraceIdentifier ScalarTraceHeader SourceType
 """
 BINARY_NAMES, TRACE_NAMES = _BINARY_NAMES.split(), _TRACE_NAMES.split()
+PLACES = (("SourceX", "SourceY", "SourceSurfaceElevation"), ("GroupX", "GroupY", "ReceiverGroupElevation"))
+"""Fields of `Headers.source` and `Headers.receiver`."""
+NUMBERS = {"FieldRecord": "shot", "TraceNumber": "channel", "EnergySourcePoint": "station", "CDP": "cdp"}
+"""Fields that are attributes of `Headers` too; 0 is unknown."""
+CLOCK = ("YearDataRecorded", "DayOfYear", "HourOfDay", "MinuteOfHour", "SecondOfMinute", "TimeBaseCode")
 
 
 @dataclass(frozen=True)
@@ -96,10 +101,9 @@ class Sizes:
 class SegyFile(ContiguousFile):
     """A `Source` of a SEG-Y or SU file. Raises FormatError if it is damaged or of another format."""
 
-    def __init__(self, file: str | BinaryIO, layout: Layout, format: str) -> None:
+    def __init__(self, file: BinaryIO, layout: Layout, format: str) -> None:
         layout.only(format, "dt")
-        with opened(file) as stream:
-            self.sizes = sizes = (_su if format == "su" else _segy)(Probe(stream))
+        self.sizes = sizes = (_su if format == "su" else _segy)(Probe(file))
         # floats stay as they are, integers become IEEE floats
         self._result = sizes if sizes.code in FLOATS else replace(sizes, code=IEEE)
         super().__init__(file, format, sizes.places(), sizes.interval or layout.dt, self._result.places())
@@ -132,8 +136,7 @@ class SegyFile(ContiguousFile):
     def delays(self) -> list[float]:
         found = []
         for trace in range(self.sizes.traces):
-            (delay,) = struct.unpack(self.sizes.endian + "h", self._header_bytes(trace, 108, 2))
-            scalar = struct.unpack(self.sizes.endian + "h", self._header_bytes(trace, 214, 2))[0] if delay else 1
+            delay, scalar = struct.unpack(self.sizes.endian + "h104xh", self._header_bytes(trace, 108, 108))
             found.append(_scaled(delay, scalar) / 1000)
         return found if any(found) else []
 
@@ -184,13 +187,13 @@ class Segy(StreamedFormat):
                 return True
         return len(lines) > 30 and max(lines.count(b"C"), lines.count(b"\xc3")) > 30
 
-    def open(self, file: str | BinaryIO, layout: Layout) -> SegyFile:
+    def open(self, file: BinaryIO, layout: Layout) -> SegyFile:
         return SegyFile(file, layout, self.name)
 
     def convert(self, contents: Contents) -> bytes:
         """Return a new file, big-endian unless its headers come from a little-endian one; SU is little-endian."""
         interval = 1e6 * known_interval(contents, self.label)
-        content = smallest(equal_lengths(contents, self.label), self.new_dtypes, self.label)
+        content = smallest(contents.samples, self.new_dtypes, self.label)
         traces, count = content.shape
         whole, kind = abs(interval - round(interval)) < 1e-6 and interval < 1 << 15, content.dtype.str[1:]
         raw, order, headers = [], self.new_order, contents.headers.traces
@@ -380,17 +383,16 @@ def _su_orders(probe: Probe) -> list[Sizes]:
 def _header(row: Mapping[str, int], feet: bool) -> Headers:
     """Return a trace header with the values that all formats share."""
     kind = row["CoordinateUnits"]  # lengths, seconds of arc, degrees, or degrees with minutes and seconds
+    scalar, unit = row["SourceGroupScalar"], 3600 if kind == 2 else 1
     source, receiver = (
-        (
-            *(_scaled(row[f"{end}{axis}"], row["SourceGroupScalar"]) / (3600 if kind == 2 else 1) for axis in "XY"),
-            _scaled(row[elevation], row["ElevationScalar"]),
-        )
-        for end, elevation in (("Source", "SourceSurfaceElevation"), ("Group", "ReceiverGroupElevation"))
+        (_scaled(row[x], scalar) / unit, _scaled(row[y], scalar) / unit, _scaled(row[z], row["ElevationScalar"]))
+        for x, y, z in PLACES
     )
     known = any((*source, *receiver)) and kind != 4
     mantissa, power = row["TransductionConstantMantissa"], row["TransductionConstantPower"]
     factor = mantissa * 10.0**power if mantissa and abs(power) < 100 else None
     delay = _scaled(row["DelayRecordingTime"], row["ScalarTraceHeader"]) / 1000
+    numbers: dict[str, Any] = {name: row[field] or None for field, name in NUMBERS.items()}
     return Headers(
         row,
         delay=delay,
@@ -403,10 +405,7 @@ def _header(row: Mapping[str, int], feet: bool) -> Headers:
         length_unit="deg" if kind in (2, 3) else "ft" if feet else "m",
         units=UNITS.get(row["TransductionUnit"] if factor else row["TraceValueMeasurementUnit"]),
         factor=factor,
-        shot=row["FieldRecord"] or None,
-        channel=row["TraceNumber"] or None,
-        station=row["EnergySourcePoint"] or None,
-        cdp=row["CDP"] or None,
+        **numbers,
     )
 
 
@@ -416,9 +415,7 @@ def _scaled(value: int, scalar: int) -> float:
 
 
 def _time(row: Mapping[str, int]) -> np.datetime64 | None:
-    year, day, hour, minute, second = (
-        row[name] for name in ("YearDataRecorded", "DayOfYear", "HourOfDay", "MinuteOfHour", "SecondOfMinute")
-    )
+    year, day, hour, minute, second = (row[name] for name in CLOCK[:5])
     if not (1900 < year < 2200 and 0 < day < 367 and 0 <= hour < 24 and 0 <= minute < 60 and 0 <= second < 61):
         return None
     return moment(year, day, hour, minute, second)
@@ -427,26 +424,24 @@ def _time(row: Mapping[str, int]) -> np.datetime64 | None:
 def _clock(time: np.datetime64 | None, basis: int) -> dict[str, int]:
     if time is None:
         return {}
-    date = time.astype("datetime64[s]").item()
-    fields = {"YearDataRecorded": date.year, "DayOfYear": date.timetuple().tm_yday, "HourOfDay": date.hour}
-    return fields | {"MinuteOfHour": date.minute, "SecondOfMinute": date.second, "TimeBaseCode": basis}
+    date = time.astype("datetime64[s]").item().timetuple()
+    values = (date.tm_year, date.tm_yday, date.tm_hour, date.tm_min, date.tm_sec, basis)
+    return dict(zip(CLOCK, values, strict=True))
 
 
 def _trace_fields(number: int, header: Headers) -> dict[str, int]:
     """Return the fields of a new trace header; a coordinate that is not known is 0."""
     fields = {"TRACE_SEQUENCE_LINE": number, "TRACE_SEQUENCE_FILE": number, "TraceNumber": number}
     fields["TraceIdentificationCode"] = 1
-    numbers = {"FieldRecord": header.shot, "TraceNumber": header.channel, "EnergySourcePoint": header.station}
-    numbers["CDP"] = header.cdp
-    fields |= {name: value for name, value in numbers.items() if value is not None}
+    numbers = {field: getattr(header, name) for field, name in NUMBERS.items()}
+    fields |= {field: number for field, number in numbers.items() if number is not None}
     fields |= _clock(header.time, UTC if header.utc else LOCAL)
     if (header.source or header.receiver) and header.length_unit != "deg":
         places = [(*position, 0.0, 0.0, 0.0)[i] for position in (header.source, header.receiver) for i in range(3)]
         scale = next((s for s in SCALES if max(map(abs, places)) * s < 1 << 31), 1)
         scalar = -scale if scale > 1 else 1
         fields |= {"ElevationScalar": scalar, "SourceGroupScalar": scalar, "CoordinateUnits": 1}
-        names = ("SourceX", "SourceY", "SourceSurfaceElevation", "GroupX", "GroupY", "ReceiverGroupElevation")
-        fields |= {name: round(scale * value) for name, value in zip(names, places, strict=True)}
+        fields |= {name: round(scale * value) for name, value in zip(sum(PLACES, ()), places, strict=True)}
     if header.offset is not None:
         fields["offset"] = round(header.offset / (FOOT if header.length_unit == "ft" else 1.0))
     if header.delay and abs(header.delay) < 32:

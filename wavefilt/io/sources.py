@@ -6,10 +6,9 @@ import io
 import math
 import os
 import shutil
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, Protocol
@@ -25,9 +24,6 @@ from wavefilt.io.base import Contents, Format, Headers, Layout
 class Source(ABC):
     """Traces of one length in a file, and the way to write denoised ones. Called from one thread at a time."""
 
-    format: str
-    name: str = ""
-    """The path, for messages."""
     shape: tuple[int, int]
     """Traces, samples."""
     dtype: DType
@@ -36,13 +32,17 @@ class Source(ABC):
     """Traces in the same chunks of the file, best read and written together; 1 without chunks."""
     overhead: int = 0
     """Bytes of memory that reading and writing take in addition to the samples requested."""
-    interval: float | None = None
-    """Sampling interval in seconds, None if the file does not give it."""
     notes: tuple[str, ...] = ()
     """Remarks for the user about reading or writing this file."""
     ids: tuple[str, ...] = ()
     starts: tuple[np.datetime64, ...] = ()
     """Ids and times of the traces, as in `wavefilt.Recording`."""
+
+    def __init__(self, file: BinaryIO, format: str, interval: float | None) -> None:
+        """Keep an open file on disk or in memory; ``interval`` in seconds is None if the file does not give it."""
+        self._file, self.format, self.interval = file, format, interval
+        self.name: str = getattr(file, "name", "the file")
+        self._before = None if isinstance(file, io.BytesIO) else self._state()
 
     def header(self, trace: int) -> Headers:
         """Return the header of a trace."""
@@ -59,16 +59,29 @@ class Source(ABC):
         Raises OSError if the file has become shorter.
         """
 
-    @abstractmethod
-    def create(self, path: Path, *, overwrite: bool) -> AbstractContextManager[Target]:
+    @contextmanager
+    def create(self, path: Path, *, overwrite: bool) -> Iterator[Target]:
         """Make a file like this one for the result, which appears at ``path``, complete, on a normal exit."""
+        with replacing(path, overwrite=overwrite) as file, self.rewritten(file) as target:
+            yield target
 
-    @abstractmethod
+    def rewritten(self, file: BinaryIO) -> AbstractContextManager[Target]:
+        """Copy this file, except its samples, to an empty one."""
+        raise NotImplementedError
+
     def check_unchanged(self) -> None:
         """Raise OSError if the file was written to since it was opened."""
+        if self._state() != self._before:
+            raise OSError(f"{self.name} was changed while it was read")
 
-    def close(self) -> None:  # noqa: B027  # not all sources keep a file open
+    def _state(self) -> tuple[int, int, int]:
+        """Return values that differ after the file was written to."""
+        status = os.fstat(self._file.fileno())
+        return status.st_size, status.st_mtime_ns, status.st_ino
+
+    def close(self) -> None:
         """Close the file."""
+        self._file.close()
 
 
 class Target(Protocol):
@@ -76,40 +89,6 @@ class Target(Protocol):
 
     def write(self, rows: slice, first: int, values: Array) -> None:
         """Write values (traces, samples) from sample ``first``, in the dtype of the file."""
-
-
-def opened(file: str | BinaryIO) -> AbstractContextManager[BinaryIO]:
-    """Open a file given by its name; a file object stays as it is."""
-    return open(file, "rb") if isinstance(file, str) else nullcontext(file)
-
-
-class FileSource(Source):
-    """A file on disk or in memory; a subclass adds ``shape``, ``dtype``, `read` and `rewritten`."""
-
-    def __init__(self, file: str | BinaryIO, format: str, interval: float | None) -> None:
-        self.format, self.interval, self.name = format, interval, file if isinstance(file, str) else "the file"
-        self._file = open(file, "rb", buffering=0) if isinstance(file, str) else file  # noqa: SIM115  # closed by `close`
-        self._before = self._state() if isinstance(file, str) else None
-
-    def check_unchanged(self) -> None:
-        if self._state() != self._before:
-            raise OSError(f"{self.name}: the file was changed while it was read")
-
-    def close(self) -> None:
-        self._file.close()
-
-    def _state(self) -> tuple[int, int, int]:
-        status = os.fstat(self._file.fileno())
-        return status.st_size, status.st_mtime_ns, status.st_ino
-
-    @abstractmethod
-    def rewritten(self, file: BinaryIO) -> AbstractContextManager[Target]:
-        """Copy this file, except its samples, to an empty one."""
-
-    @contextmanager
-    def create(self, path: Path, *, overwrite: bool) -> Iterator[Target]:
-        with replacing(path, overwrite=overwrite) as file, self.rewritten(file) as target:
-            yield target
 
 
 WORKSPACE = 4 << 20
@@ -140,11 +119,41 @@ class Places:
     codec: Codec | None = None
 
 
-class Samples:
-    """Samples of one dtype in an open file, with `Source.read` and `Target.write`."""
+class ContiguousFile(Source):
+    """A `Source` of a file with samples at regular places, or the `Target` for its result."""
 
-    def __init__(self, file: BinaryIO, name: str, places: Places) -> None:
-        self._file, self._name, self._places, self._lock = file, name, places, threading.Lock()
+    def __init__(
+        self,
+        file: BinaryIO,
+        format: str,
+        places: Places,
+        interval: float | None = None,
+        result: Places | None = None,
+        header: bytes | None = None,
+    ) -> None:
+        """``result`` and ``header`` are the places of samples in the result and the bytes before them.
+
+        Without them the result is a copy of the file with other samples.
+        """
+        super().__init__(file, format, interval)
+        self.dtype, self.shape = places.dtype, (places.traces, places.samples)
+        self._header, self._places, self._new_places = header, places, result or places
+
+    @contextmanager
+    def rewritten(self, file: BinaryIO) -> Iterator[ContiguousFile]:
+        self.copy(file)
+        file.flush()
+        yield ContiguousFile(file, self.format, self._new_places)
+
+    def copy(self, to: BinaryIO) -> None:
+        """Write everything except the samples, and room for them."""
+        if self._header is None:
+            self._file.seek(0)
+            shutil.copyfileobj(self._file, to, 1 << 20)
+            return
+        to.write(self._header)
+        to.seek(math.prod(self.shape) * self._new_places.dtype.itemsize - 1, io.SEEK_CUR)
+        to.write(b"\0")
 
     def read(self, rows: slice, first: int, out: Array) -> None:
         places = self._places
@@ -203,62 +212,19 @@ class Samples:
     def _fill(self, item: int, out: Array) -> None:
         """Fill a C-contiguous array. Raises OSError if the file ends first."""
         view, filled = out.reshape(-1).view(np.uint8).data, 0
-        with self._lock:
-            self._seek(item)
-            while filled < len(view):
-                got = self._file.readinto(view[filled:])  # type: ignore[attr-defined]
-                if not got:
-                    raise OSError(f"{self._name}: the file became shorter while it was read")
-                filled += got
+        self._seek(item)
+        while filled < len(view):
+            got = self._file.readinto(view[filled:])  # type: ignore[attr-defined]
+            if not got:
+                raise OSError(f"{self.name}: the file became shorter while it was read")
+            filled += got
 
     def _put(self, item: int, values: Array) -> None:
         """Write a C-contiguous array."""
         view, written = values.reshape(-1).view(np.uint8).data, 0
-        with self._lock:
-            self._seek(item)
-            while written < len(view):
-                written += self._file.write(view[written:])
-
-
-class ContiguousFile(FileSource):
-    """A `Source` of a file with samples at regular places."""
-
-    def __init__(
-        self,
-        file: str | BinaryIO,
-        format: str,
-        places: Places,
-        interval: float | None,
-        result: Places | None = None,
-        header: bytes | None = None,
-    ) -> None:
-        """``result`` and ``header`` are the places of samples in the result and the bytes before them.
-
-        Without them the result is a copy of the file with other samples.
-        """
-        super().__init__(file, format, interval)
-        self.dtype, self.shape = places.dtype, (places.traces, places.samples)
-        self._header, self._places = header, result or places
-        self._samples = Samples(self._file, self.name, places)
-
-    def read(self, rows: slice, first: int, out: Array) -> None:
-        self._samples.read(rows, first, out)
-
-    @contextmanager
-    def rewritten(self, file: BinaryIO) -> Iterator[Samples]:
-        self.copy(file)
-        file.flush()
-        yield Samples(file, self.name, self._places)
-
-    def copy(self, to: BinaryIO) -> None:
-        """Write everything except the samples, and room for them."""
-        if self._header is None:
-            self._file.seek(0)
-            shutil.copyfileobj(self._file, to, 1 << 20)
-            return
-        to.write(self._header)
-        to.seek(math.prod(self.shape) * self._places.dtype.itemsize - 1, io.SEEK_CUR)
-        to.write(b"\0")
+        self._seek(item)
+        while written < len(view):
+            written += self._file.write(view[written:])
 
 
 def rounded(samples: Array, dtype: DType) -> Array:
@@ -279,7 +245,7 @@ def smallest(samples: Array, dtypes: tuple[str, ...], format: str) -> Array:
     """Return samples in the first of these dtypes that holds all values of theirs, else in the last."""
     if samples.dtype.kind == "c":
         raise FormatError(f"{format} holds no complex samples")
-    return samples.astype(next((name for name in dtypes if np.can_cast(samples.dtype, name)), dtypes[-1]))
+    return np.asarray(samples).astype(next((name for name in dtypes if np.can_cast(samples.dtype, name)), dtypes[-1]))
 
 
 def contents_of(source: Source, path: str = "") -> Contents:
@@ -292,7 +258,7 @@ def contents_of(source: Source, path: str = "") -> Contents:
 
 
 class StreamedFormat(Format):
-    """A format with a `FileSource`, made by `open`, which serves files in memory too."""
+    """A format with a `Source`, made by `open`, which serves files in memory too."""
 
     streamed = True
 
@@ -303,7 +269,7 @@ class StreamedFormat(Format):
             raise FormatError(f"damaged or truncated ({error})") from error
 
     def write(self, contents: Contents) -> bytes:
-        source: FileSource = contents.origin
+        source: Source = contents.origin
         samples, out = contents.samples, io.BytesIO()
         if samples.shape != source.shape:
             raise FormatError(f"samples of shape {samples.shape}; the file has {source.shape}")

@@ -21,14 +21,13 @@ import numpy as np
 
 from wavefilt.arrays import Floats
 from wavefilt.errors import FormatError, LayoutError
-from wavefilt.io.base import HEAD, Contents, Format, Layout, Probe, equal_lengths
+from wavefilt.io.base import HEAD, Contents, Format, Layout, Probe
 
 BLANKS = b" \t\r\n"
 SIGNIFICANT = 7
 _COMMENTS = re.compile(rb"(?:[ \t\r\f\v]*+(?:(?:[#%!*>$]|//)[^\n]*+)?+(?:\n|\Z))*+")  # and blank lines
 _DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "space": " ", "\\t": "\t"}
 _DELIMITERS |= {symbol: symbol for symbol in ",;\t "}
-_NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)([ed][+-]?\d+)?|nan|inf(inity)?)", re.IGNORECASE | re.ASCII)
 _DECIMAL_COMMA = re.compile(r"[+-]?(\d+(,\d+)?([ed][+-]?\d+)?|nan|inf)", re.IGNORECASE | re.ASCII)
 # Anything that begins like a number, so that a damaged first row is never taken for column names.
 _NUMBERLIKE = re.compile(rb"(?i)(?<![^\s,;])([+-]?[.,]?\d|[+-]?(nan|inf)(?![^\s,;]))")
@@ -122,7 +121,7 @@ class Ascii(Format):
         return b"".join([origin.head, "".join(lines).encode("ascii"), origin.tail])
 
     def convert(self, contents: Contents) -> bytes:
-        samples = equal_lengths(contents, "ASCII")
+        samples = np.asarray(contents.samples)
         if samples.dtype.kind == "c":
             raise FormatError("ASCII holds no complex samples")
         digits = 8 if np.can_cast(samples.dtype, np.float32) else 16
@@ -210,8 +209,14 @@ def _parsed(body: bytes, delimiter: str, mark: str, first: int) -> Floats:
         rows = np.loadtxt(lines, delimiter=None if delimiter == " " else delimiter, comments=None, ndmin=2)
         if len(rows) != body.count(b"\n") + 1:  # blank lines are skipped
             raise ValueError
-    except ValueError:
-        _refuse_line(first, body, delimiter, mark)
+    except ValueError as error:
+        text, number = str(error), 0
+        if odd := re.search(rb"[^%b]|\n[ \t\r]*\n" % re.escape(allowed), body):
+            text, number = "comments begin with #", body.count(b"\n", 0, odd.end() - 1)
+        elif row := re.search(r"at row (\d+)", text):  # from 0, or from 1 if the number of columns has changed
+            text, number = re.sub(r" at row \d+|;.*|\.$", "", text), int(row[1]) - ("changed" in text)
+        comma = "; the decimal mark is a comma in this file" if mark == "," else ""
+        _refuse(first + number, body.split(b"\n")[number], f"is not a row of numbers like the others: {text}{comma}")
     return np.ascontiguousarray(rows.T)
 
 
@@ -272,32 +277,6 @@ def _refuse_ambiguous_commas(body: bytes, columns: int, delimiter: str, mark: st
         row = body.partition(b"\n")[0].strip().decode("ascii")
         question = f"{row!r}: two columns, or one with a decimal comma?"
         raise FormatError(f"{question} Give `delimiter` comma for two columns, space for a decimal comma")
-
-
-def _refuse_line(first: int, body: bytes, delimiter: str, mark: str) -> NoReturn:
-    """Raise FormatError for the first line that is not a row of numbers like those above; ``first`` is its number."""
-    pattern, width, seen = r"[ \t\r]+" if delimiter == " " else re.escape(delimiter), 0, set[bytes]()
-    for number, line in enumerate(body.split(b"\n"), first):
-        if (shape := line.translate(_ZEROS)) in seen:  # most lines differ in digits only
-            continue
-        seen.add(shape)
-        row = [cell.strip(" \t\r") for cell in re.split(pattern, line.decode("latin-1").strip(" \r"))]
-        bad = [cell for cell in row if not _is_number(cell, mark)]
-        if "" in bad or len(bad) == len(row):
-            _refuse(number, line, "is not a row of numbers, or has an empty cell")
-        if bad:
-            comma = " (the decimal mark is a comma in this file)" if mark == "," else ""
-            _refuse(number, bad[0].encode("latin-1"), f"is not a number{comma}; comments begin with #")
-        if width and len(row) != width:
-            _refuse(number, line, f"has {len(row)} cells where the rows above have {width}")
-        width = len(row)
-    raise FormatError("no rows of numbers")  # pragma: no cover
-
-
-def _is_number(cell: str, mark: str) -> bool:
-    if mark == ",":
-        cell = cell.replace(".", "_").replace(",", ".")
-    return _NUMBER.fullmatch(cell) is not None
 
 
 def _refuse(number: int, text: bytes, what: str) -> NoReturn:

@@ -14,8 +14,8 @@ import numpy as np
 
 from wavefilt.arrays import Array, DType
 from wavefilt.errors import FormatError
-from wavefilt.io.base import Contents, Layout, Probe, equal_lengths, known_interval
-from wavefilt.io.sources import Codec, ContiguousFile, Places, StreamedFormat, opened, rounded, smallest
+from wavefilt.io.base import Contents, Layout, Probe, known_interval
+from wavefilt.io.sources import Codec, ContiguousFile, Places, StreamedFormat, rounded, smallest
 
 PCM, FLOAT, EXTENSIBLE = 1, 3, 0xFFFE
 IN_DS64 = 0xFFFFFFFF
@@ -23,19 +23,15 @@ IN_DS64 = 0xFFFFFFFF
 
 
 class Wav(StreamedFormat):
-    name, label, endings, seismic = "wav", "WAV", (".wav",), False
+    name, label, marks, endings, seismic = "wav", "WAV", rb"(?s)(RIFF|RIFX|RF64)....WAVE", (".wav",), False
     keeps = "samples, sampling rate in whole Hz"
 
-    def recognise(self, probe: Probe) -> bool:
-        return probe.head[:4] in (b"RIFF", b"RIFX", b"RF64") and probe.head[8:12] == b"WAVE"
-
-    def open(self, file: str | BinaryIO, layout: Layout) -> ContiguousFile:
+    def open(self, file: BinaryIO, layout: Layout) -> ContiguousFile:
         """Open a file; PCM of 24 bits, and other sizes that NumPy lacks, is shifted left to the next size."""
         layout.only("wav")
-        with opened(file) as stream:
-            probe = Probe(stream)
-            order = ">" if probe.head.startswith(b"RIFX") else "<"
-            chunks = _chunks(probe, order)
+        probe = Probe(file)
+        order = ">" if probe.head.startswith(b"RIFX") else "<"
+        chunks = _chunks(probe, order)
         if b"fmt " not in chunks or b"data" not in chunks or len(chunks[b"fmt "][2]) < 16:
             raise FormatError("WAV file without format or samples")
         tag, channels, rate, per_second, block, bits = struct.unpack_from(order + "2H2I2H", chunks[b"fmt "][2])
@@ -58,7 +54,7 @@ class Wav(StreamedFormat):
         return source
 
     def convert(self, contents: Contents) -> bytes:
-        samples, interval = equal_lengths(contents, "WAV"), known_interval(contents, "WAV")
+        samples, interval = contents.samples, known_interval(contents, "WAV")
         rate = round(1 / interval)
         if not 0 < rate < 1 << 32 or abs(rate * interval - 1) > 1e-6:
             raise FormatError(f"WAV holds whole sampling rates in Hz, not {1 / interval:.7g}")
