@@ -290,28 +290,22 @@ def known(trace: Array) -> Array:
     return np.asarray(trace[~gaps] if gaps.any() else trace)
 
 
-@dataclass(frozen=True)
-class Frame:
-    """A pandas Series or DataFrame as ``rows`` (columns, samples), with the way back; the index is the time axis."""
+@dataclass(slots=True)
+class Frame(Traces):
+    """The samples of a pandas Series or DataFrame, whose index is the time axis, with the way back."""
 
-    original: pd.Series | pd.DataFrame
-    samples: Traces
-
-    @property
-    def rows(self) -> Array:
-        """The samples in the dtype of computation."""
-        return self.samples.rows
+    frame: pd.Series | pd.DataFrame
 
     def rows_of(self, out: object) -> Array | None:
         """Raise TypeError: a result of pandas has no memory that a caller can give."""
-        kind = type(self.original).__name__
+        kind = type(self.frame).__name__
         raise TypeError(f"`out` is for arrays; x is a pandas {kind}, and its samples are x.to_numpy()")
 
     def restore(self, rows: Array) -> pd.Series | pd.DataFrame:
         """Return rows as the kind of the original, with its index, columns, name, attributes and floating dtypes."""
         import pandas as pd
 
-        x, y = self.original, self.samples.restore(rows)
+        x, y = self.frame, Traces.restore(self, rows)
         found: pd.Series | pd.DataFrame
         if isinstance(x, pd.Series):
             found = pd.Series(y, index=x.index, name=x.name)
@@ -358,7 +352,8 @@ def take_pandas(x: pd.Series | pd.DataFrame, axis: int = -1, axes: tuple[int, in
     if not isinstance(index, pd.RangeIndex):
         check_even(coordinate.to_numpy(), "the index", "drop the index with x.reset_index(drop=True)")
     samples = x.to_numpy(np.result_type(*(dtype for _, dtype in columns)) if columns else np.float64)
-    return Frame(x, take(np.asarray(samples), *((0,) if axes is None else axes)))
+    taken = take(np.asarray(samples), *((0,) if axes is None else axes))
+    return Frame(taken.rows, taken.original, taken.axes, x)
 
 
 TOLERANCE = 0.01

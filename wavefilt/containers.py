@@ -161,7 +161,7 @@ def traces_of(
         return _of_coordinates(x, kind, sigma, axis, axes)
     words = ("" if axis == -1 else f"axis={axis}", f"axes={axes or (-2, -1)}")
     if kind in ("pandas.DataFrame", "pandas.Series"):
-        samples, along = arrays.take_pandas(x, axis, axes).samples.original, (0,) if axes is None else axes
+        samples, along = arrays.take_pandas(x, axis, axes).original, (0,) if axes is None else axes
         words, python = ("", f"axes={axes or (1, 0)}"), "x.to_numpy().T"
     else:
         arrays.refuse_kinds(x[0] if isinstance(x, list | tuple) and len(x) else x, arrays.INSTEAD)

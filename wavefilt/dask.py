@@ -1,7 +1,7 @@
 """Denoise Dask arrays lazily, on threads, processes or the machines of a cluster, with the result of one machine.
 
 Blocks of whole traces are denoised one by one. Other blocks are the chunks of a job as in `wavefilt.engine`: in each
-pass a task counts the coefficients of each block, further tasks merge the counts, and the next pass depends on them.
+pass a task counts the coefficients of each block, a reduction merges the counts, and the next pass depends on them.
 """
 
 from __future__ import annotations
@@ -9,17 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import groupby, pairwise
+from itertools import pairwise
 from math import prod
-from operator import getitem
-from typing import Any, TypeAlias, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 import pywt
 
 from wavefilt import arrays, backends
 from wavefilt.api import denoise as denoise_array
-from wavefilt.arrays import Array, DType, Floats, Mask
+from wavefilt.arrays import Array, DType, Mask
 from wavefilt.chunks import Chunk, Part
 from wavefilt.engine import Job, Rows
 from wavefilt.errors import SQUARES_OVERFLOW
@@ -35,6 +34,7 @@ from wavefilt.wavelets.filters import WaveletLike
 try:
     import dask.array as da
     from dask.base import tokenize
+    from dask.core import flatten
     from dask.delayed import Delayed
     from dask.graph_manipulation import bind
     from dask.highlevelgraph import HighLevelGraph
@@ -43,11 +43,6 @@ except ImportError as error:
 
 MERGED = 16
 """Number of counts that one task merges."""
-
-Block: TypeAlias = tuple[int, ...]
-Key: TypeAlias = tuple[str | int, ...]
-Graph = dict[str | Key, tuple[Any, ...] | list[Any]]
-"""Tasks by their keys, as in dask: a function and its arguments, which may be keys."""
 
 
 def denoise(
@@ -153,55 +148,57 @@ def _check_mergeable(options: Options, divided: bool) -> None:
 
 @dataclass(frozen=True)
 class _BlockJob(Job):
-    """A job with the name of a backend, and its tasks for blocks, their parts of a trace and their ``dead`` rows."""
+    """A job with the name of a backend, its tasks for blocks, and the ``parts`` of a trace in the blocks."""
 
     backend: str
+    parts: Sequence[Part] = ()
 
     @cached_property
     def extends_constants(self) -> bool:
         """Whether the boundary mode extends equal samples by the same value."""
         return bool((extended(np.ones((1, 4)), self.options.mode, 4, 4) == 1).all())
 
-    def initial_state(self, dead: Sequence[Mask], dtype: DType) -> State:
-        """Return the state before the first pass over the live rows of a record; complete if all rows are dead."""
-        rows = sum(np.count_nonzero(~block) for block in dead)
-        state = State.of(self.options, self.lengths * max(rows, 1), 1, dtype)
-        if rows:
+    @property
+    def pooled(self) -> bool:
+        """Whether all rows share their thresholds."""
+        return self.options.scope == "record"
+
+    def initial_state(self, live: Array, dtype: DType) -> State:
+        """Return the state before the first pass, for the rows of the mask ``live``, or for that number in a record.
+
+        The state of a record without a live row is complete.
+        """
+        if not self.pooled:
+            return State.of(self.options, self.lengths, live.size, dtype)
+        state = State.of(self.options, self.lengths * max(live.item(), 1), 1, dtype)
+        if live.item():
             return state
         medians = {band: np.zeros(1) for band in range(1, len(self.lengths) + 1)}
         return replace(state, search={}, medians=medians, mean_square=np.zeros((len(self.lengths), 1)))
 
-    def count(self, block: Array, part: Part, state: State, dead: Mask | None) -> Counted:
-        """Count the coefficients that belong to the block, for the next pass of ``state``; dead rows are left out."""
+    def count(self, block: Array, state: State, live: Mask, block_id: tuple[int, ...]) -> Counted:
+        """Count the coefficients that belong to the block, in a record those of ``live`` rows, for the next pass."""
         x = _host_rows(block)
-        x = x if dead is None else np.ascontiguousarray(x[~dead])
+        x = x[live.ravel()] if self.pooled else x
         if not len(x):
             return count(state, [[] for _ in state.counts])
-        rows, chunk = self._rows(x), Chunk(slice(0, len(x)), self.samples, (part,))
+        rows, chunk = self._rows(x), Chunk(slice(0, len(x)), self.samples, (self.parts[block_id[-1]],))
         pyramid = rows.decompose(chunk, self)
         return count(state, self.details(chunk, pyramid), rows.backend.summation.tabulate)
 
-    def thresholds(self, state: State) -> tuple[Floats, Floats]:
-        """Return noise and thresholds (levels, groups), finest level first."""
-        rows = int(state.counts[0] // self.lengths[0])  # of a group
-        sigma, thresholds = self.options.thresholds(PassStatistics(state, _no_pass), self.samples * rows)
-        if not np.isfinite([sigma, thresholds]).all():
-            raise ValueError(SQUARES_OVERFLOW)
-        return sigma, thresholds
-
-    def finish(
-        self, block: Array, part: Part, dead: Mask | None, measured: tuple[Floats, Floats], dtype: DType
-    ) -> Array:
-        """Denoise the samples that belong to the block, with the noise and thresholds that were measured."""
-        x = _host_rows(block)
+    def finish(self, block: Array, state: State, live: Mask, dtype: DType, block_id: tuple[int, ...]) -> Array:
+        """Denoise the samples that belong to the block, with the noise and thresholds of the complete ``state``."""
+        x, part = _host_rows(block), self.parts[block_id[-1]]
         rows, chunk = self._rows(x), Chunk(slice(0, len(x)), self.samples, (part,))
+        together = int(state.counts[0] // self.lengths[0])  # rows of a group
+        measured = self.options.thresholds(PassStatistics(state, _no_pass), self.samples * together)
+        if not np.isfinite(measured).all():
+            raise ValueError(SQUARES_OVERFLOW)
         sigma, thresholds = (np.broadcast_to(values, (len(values), len(x))) for values in measured)
         shrinkage = Shrinkage(self.options.function(self.samples), thresholds, sigma)
         if not (rows.write(chunk, rows.decompose(chunk, self), shrinkage, self) and np.isfinite(rows.y).all()):
             raise ValueError(f"samples overflow {x.dtype} in the transform; scale them down first")
-        unchanged = np.asarray(~thresholds.any(axis=0))
-        if dead is not None:
-            unchanged |= dead
+        unchanged = ~(thresholds.any(axis=0) & live.ravel())
         one_end = (part.first == 0) != (part.last == self.samples)
         if self.extends_constants or not one_end:  # details of equal samples are rounding errors
             unchanged |= arrays.constant(x)
@@ -238,12 +235,18 @@ class _BlockRows(Rows):
 def _constants(block: Array) -> Array:
     """Return the value of each row whose samples are all equal and finite, and NaN for other rows."""
     rows = _host_rows(block)
-    return np.where(arrays.constant(rows) & np.isfinite(rows[:, 0]), rows[:, 0], np.nan)
+    values = np.where(arrays.constant(rows) & np.isfinite(rows[:, 0]), rows[:, 0], np.nan)
+    return values.reshape(*block.shape[:-1], 1)
 
 
-def _dead(constants: Sequence[Array]) -> Mask:
-    """Return which rows have the same constant in all of their blocks."""
-    return np.asarray((np.stack(constants) == constants[0]).all(axis=0))
+def _counted(counted: Counted, **axes: Any) -> Counted:
+    """Return the counts of a block, as the first step of a reduction."""
+    return counted
+
+
+def _merged(counted: list[Counted], **axes: Any) -> Counted:
+    """Merge the counts of some blocks, as the further steps of a reduction."""
+    return merged(counted)
 
 
 def _after(state: State, counted: Counted) -> State:
@@ -262,80 +265,42 @@ def _host_rows(block: Array) -> Array:
 
 
 def _denoise_in_passes(x: da.Array, job: _BlockJob, dtype: DType) -> da.Array:
-    """Denoise an array along its last axis, with thresholds from several passes over its blocks."""
-    record, divided = job.options.scope == "record", x.numblocks[-1] > 1
+    """Denoise an array along its last axis, with thresholds from several passes over its blocks.
+
+    Arrays of objects have one for each block of rows: which rows are ``live``, and the state of the search of their
+    thresholds, of which a record has only one.
+    """
+    last, divided = x.ndim - 1, x.numblocks[-1] > 1
     halo = job.options.halo(job.level) or 0 if divided else 0
-    source = da.overlap.overlap(x, {x.ndim - 1: halo}, {x.ndim - 1: "none"}, allow_rechunk=False) if halo else x
+    padded = da.overlap.overlap(x, {last: halo}, {last: "none"}, allow_rechunk=False) if halo else x
     edges = np.cumsum((0, *x.chunks[-1])).tolist()
     parts = [Part(max(a - halo, 0), a, b, min(b + halo, job.samples)) for a, b in pairwise(edges)]
-    real = np.empty(0, arrays.compute_dtype(x.dtype)).real.dtype
-    # blocks whose coefficients are counted together: all of a record, otherwise the ones that share rows
-    groups = [[*blocks] for _, blocks in groupby(np.ndindex(*x.numblocks), lambda block: record or block[:-1])]
-    next_pass: list[State | Key] = []
-    for blocks in groups:
-        rows = prod(x.shape[:-1] if record else map(getitem, x.chunks[:-1], blocks[0]))
-        counts, thresholds = (job.lengths * rows, 1) if record else (job.lengths, rows)
-        next_pass.append(State.of(job.options, counts, thresholds, real))
-    states, passes = [*next_pass], State.of(job.options, job.lengths, 1, real).passes
+    job, real = replace(job, parts=parts), np.empty(0, arrays.compute_dtype(x.dtype)).real.dtype
     filters = job.options.filters
     filters = filters.filter_bank if isinstance(filters, pywt.Wavelet) else filters  # custom wavelets may share a name
     name = f"wavefilt-{tokenize(x.name, repr(job.options), filters, job.level, job.backend)}"
-    padded, dead, before = source, dict[Block, Key](), list[Delayed]()
-    if (record and not job.options.rule.values) or (divided and not job.extends_constants):
-        dead, known = _dead_rows(x, job, name, real)
-        before = [known]
-        if record:
-            states = [known.key]
+    passes = State.of(job.options, job.lengths, 1, real).passes
+    objects: dict[str, Any] = {"dtype": object, "meta": np.empty((0,) * x.ndim, object)}
+    source, live = padded, da.ones((*x.shape[:-1], 1), dtype=bool, chunks=(*x.chunks[:-1], 1))
+    begin = partial(job.initial_state, dtype=real)
+    state = da.map_blocks(begin, live.sum(keepdims=True) if job.pooled else live, name=f"{name}-all", **objects)
+    counting = state  # in a record, of all rows: a block must not wait until the dead rows of all blocks are known
+    if (job.pooled and not job.options.rule.values) or (divided and not job.extends_constants):
+        chunks, meta = (*x.chunks[:-1], (1,) * len(parts)), np.empty((0,) * x.ndim, real)
+        constants = x.map_blocks(_constants, chunks=chunks, dtype=real, meta=meta)
+        live = (constants != constants[..., :1]).any(axis=-1, keepdims=True)
+        if job.pooled:
+            state = da.map_blocks(begin, live.sum(keepdims=True), name=f"{name}-live", **objects)
         if divided or not passes:  # otherwise a block is read once, for its dead rows and the first pass
-            source = bind(padded, known)
-    needed = before
+            source = bind(padded, live.sum())
     for number in range(passes):
-        layer, tasks = f"{name}-{number}", Graph()
-        for index, blocks in enumerate(groups):
-            keys: list[Key] = [(f"{layer}-count", *block) for block in blocks]
-            for key, block in zip(keys, blocks, strict=True):
-                left_out = dead.get(block[:-1]) if record else None
-                tasks[key] = (job.count, (source.name, *block), parts[block[-1]], next_pass[index], left_out)
-            counted = _add_merging(tasks, keys, (f"{layer}-merged", index))
-            tasks[f"{layer}-state", index] = (_after, states[index], counted)
-            states[index] = next_pass[index] = (f"{layer}-state", index)
-        tasks[layer] = list(states)
-        done = Delayed(layer, HighLevelGraph.from_collections(layer, tasks, [source, *needed]), layer=layer)
-        # blocks are read again after the pass, not kept in memory
-        source, needed = bind(padded, done), [done, *before]
-    tasks = Graph()
-    for index, blocks in enumerate(groups):
-        measured = (f"{name}-thresholds", index)
-        tasks[measured] = (job.thresholds, states[index])
-        for block in blocks:
-            rest = (dead.get(block[:-1]), measured, dtype)
-            tasks[name, *block] = (job.finish, (source.name, *block), parts[block[-1]], *rest)
-    graph = HighLevelGraph.from_collections(name, tasks, [source, *needed])
-    return da.Array(graph, name, x.chunks, meta=x._meta.astype(dtype))
-
-
-def _dead_rows(x: da.Array, job: _BlockJob, name: str, dtype: DType) -> tuple[dict[Block, Key], Delayed]:
-    """Return the keys of the masks of dead rows, for blocks that share rows; and a result that depends on all masks.
-
-    That is the state before the first pass for a record, and otherwise a list of the masks.
-    """
-    tasks, dead = Graph(), dict[Block, Key]()
-    for lead in np.ndindex(*x.numblocks[:-1]):
-        constants = [(f"{name}-constants", *lead, i) for i in range(x.numblocks[-1])]
-        tasks |= {key: (_constants, (x.name, *key[1:])) for key in constants}
-        dead[lead] = (f"{name}-dead", *lead)
-        tasks[dead[lead]] = (_dead, constants)
-    layer, masks = f"{name}-live", list(dead.values())
-    tasks[layer] = (job.initial_state, masks, dtype) if job.options.scope == "record" else masks
-    return dead, Delayed(layer, HighLevelGraph.from_collections(layer, tasks, [x]), layer=layer)
-
-
-def _add_merging(tasks: Graph, keys: list[Key], name: tuple[str, int]) -> Key:
-    """Add tasks that merge counts, up to `MERGED` at a time and in order, and return the key of the last task."""
-    depth = 0
-    while len(keys) > 1 or depth == 0:
-        starts = range(0, len(keys), MERGED)
-        for i in starts:
-            tasks[*name, depth, i] = (merged, keys[i : i + MERGED])
-        keys, depth = [(*name, depth, i) for i in starts], depth + 1
-    return keys[0]
+        counted = da.map_blocks(job.count, source, counting, live, name=f"{name}-count-{number}", **objects)
+        for axis in range(last, -1 if job.pooled else last - 1, -1):  # the last axis first, for sums in order
+            more = {"split_every": MERGED, "concatenate": False, "keepdims": True, **objects}
+            counted = da.reduction(counted, _counted, _merged, axis=axis, **more)
+        state = counting = da.map_blocks(_after, state, counted, name=f"{name}-state-{number}", **objects)
+        done, keys = f"{name}-{number}", list(flatten(state.__dask_keys__()))
+        after = Delayed(done, HighLevelGraph.from_collections(done, {done: keys}, [state]), layer=done)
+        source = bind(padded, after)  # blocks are read again after the pass, not kept in memory
+    finish, meta = partial(job.finish, dtype=dtype), x._meta.astype(dtype)
+    return da.map_blocks(finish, source, state, live, name=name, chunks=x.chunks, dtype=dtype, meta=meta)

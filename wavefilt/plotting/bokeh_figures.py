@@ -112,16 +112,14 @@ class SectionFigures:
         self.mapper.update(low=-high, high=high)
         with hold():  # one message, so that the browser draws each figure once
             for part in parts:
-                if self.section.after is None and part != "before":
-                    self.images[part].data = {column: [] for column in IMAGE}
-                    self.lines[part].data = self.areas[part].data = {"x": [], "y": []}
-                elif self.display == "density":
-                    self.images[part].data = self._image(part)
-                    self.lines[part].data = self.areas[part].data = {"x": [], "y": []}
-                else:
-                    line, area = self.section.wiggles(part, self.view, self.together, self.gain)
-                    self.images[part].data = {column: [] for column in IMAGE}
-                    self.lines[part].data, self.areas[part].data = self._points(*line), self._points(*area)
+                image, line, area = ({column: list[Any]() for column in columns} for columns in (IMAGE, "xy", "xy"))
+                drawn = part == "before" or self.section.after is not None
+                if drawn and self.display == "density":
+                    image = self._image(part)
+                elif drawn:
+                    wiggles = self.section.wiggles(part, self.view, self.together, self.gain)
+                    line, area = (self._points(*points) for points in wiggles)
+                self.images[part].data, self.lines[part].data, self.areas[part].data = image, line, area
 
     def scale_text(self) -> str:
         """Return the amplitude of full colour or of the width of a wiggle, in words."""

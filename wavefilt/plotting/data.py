@@ -490,13 +490,11 @@ class SectionImages:
     in windows of ``half`` samples on both sides.
     """
 
-    before: Array
-    after: Array | None
-    levelled: Sequence[str]
-
     def __init__(self, rows: Array) -> None:
-        self.before, self.after = rows.real, None
-        self.half, self.levelled = 0, ()
+        self.before: Array = rows.real
+        self.after: Array | None = None
+        self.levelled: Sequence[str] = ()
+        self.half = 0
         # about 1000 samples of each trace are enough for its scale
         sample = self.before[:, :: max(1, rows.shape[1] // 1024)].astype(np.float64)
         self.means, self.peaks = means_and_scales(sample, CLIP["density"])
