@@ -7,6 +7,8 @@ row can be denoised so.
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Hashable
 
 import numpy as np
@@ -37,13 +39,25 @@ More leave the caches before they are used again.
 IDLE = 8
 """Prepared runs that are kept at most."""
 
+_lock = threading.Lock()
 _idle: dict[Hashable, Run] = {}
-"""Prepared runs that no thread uses. Each operation on this dictionary is atomic, so there is no lock."""
+
+
+def _forget() -> None:
+    """Begin with nothing prepared: another thread may have held the lock when the process was forked."""
+    global _lock
+    _lock = threading.Lock()
+    release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
 
 
 def release() -> None:
     """Give up all prepared runs and their memory."""
-    _idle.clear()
+    with _lock:
+        _idle.clear()
 
 
 def denoise(
@@ -55,18 +69,19 @@ def denoise(
     """
     number = threads.get_num_threads()
     key = x.shape, x.dtype.char, tile, number, id(options), level
-    run = _idle.pop(key, None)
+    with _lock:
+        run = _idle.pop(key, None)
     new = run is None
     if run is None:
         if not _possible(x, options, level):
             return None
         run = Run(x[: _rows_at_once(x, options, level, number)], options, level, tile)
     found = run(x, out, number)
-    _idle[key] = run
-    for oldest in list(_idle) if new else ():
-        if len(_idle) <= IDLE and sum(own.size for own in list(_idle.values())) <= memory.RETAINED // 2:
-            break
-        _idle.pop(oldest, None)
+    with _lock:
+        _idle[key] = run
+        if new:
+            while len(_idle) > IDLE or sum(own.size for own in _idle.values()) > memory.RETAINED // 2:
+                _idle.pop(next(iter(_idle)))
     return found
 
 
