@@ -153,6 +153,7 @@ CASES = [
     ((2, 8, 14), {**SECTION, "rule": "bayes", "scope": "record"}),
     ((2, 8, 14), {**SECTION, "rule": "ebayes"}),
     ((2, 8, 14), {**SECTION, "rule": 0.4, "shrink": "firm"}),
+    ((2, 20, 19), {**SECTION, "rule": 0.4, "wavelet": "db4"}),  # the last column in tiles without edges
 ]
 
 

@@ -434,7 +434,7 @@ def inverse(of: SectionLevel, function: str) -> Kernel:
                     start += 2 * STEP * half
                 cuda.syncthreads()
                 if u < width:
-                    total += along_rows(buffer, y, window, at, pitch, aligned, False, height)
+                    total += along_rows(buffer, y, window, at, pitch, aligned, place + 1 == across, height)
                 at += 2 * height * pitch
                 cuda.syncthreads()
         else:
