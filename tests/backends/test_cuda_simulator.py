@@ -10,6 +10,8 @@ from numpy.testing import assert_allclose
 import wavefilt
 from tests.support.signals import partly_dead
 from tests.support.simulation import arrays_on_device, inside, small_cuda, small_options
+from wavefilt import backends
+from wavefilt.options import Options
 from wavefilt.thresholding.rules import RULES, Rule
 from wavefilt.thresholding.shrinkage import FUNCTIONS
 from wavefilt.vocabulary import MODES
@@ -231,6 +233,19 @@ def test_noise_is_that_of_the_exact_median(small, rows, n, options):
     assert_allclose(*(wavefilt.estimate_sigma(ties, "haar", level=1, backend=b) for b in (small, "pywavelets")))
 
 
+def test_medians_of_several_batches():
+    """Batches have different lengths and numbers of levels, and bands take several blocks of each."""
+    backend, options = small_cuda(whole=20, chunk=32), Options(wavelet="haar", level=4)
+    parts = [(samples(shape), level) for shape, level in (((2, 300), 4), ((3, 150), 3), ((1, 90), 2))]
+    found, expected = (
+        one.statistics([one.decompose(x, options.analysis(level)) for x, level in parts], "record")
+        for one in (backend, backends.get("pywavelets"))
+    )
+    for levels in ([1, 2, 3, 4], [1, 2]):
+        assert_allclose(found.median_abs(levels), expected.median_abs(levels), rtol=1e-12)
+        assert_allclose(found.quantile_abs(levels, 0.3), expected.quantile_abs(levels, 0.3), rtol=1e-12)
+
+
 DEAD = [
     {"rule": "universal", "scope": "record"},
     {"wavelet": "db2", "rule": "bayes", "scope": "record"},
@@ -383,8 +398,6 @@ def test_rows_on_the_cpu_when_memory_is_short(small, to_device, monkeypatch, rul
 
 def one_block_or_many(x, **options):
     """Denoise rows by one kernel, a block for each, and by the kernels that divide rows among blocks."""
-    from wavefilt import backends
-
     alone, divided = backends.get("cuda", options=small_options(tile=0, threads=256)), small_cuda()
     return tuple(wavefilt.denoise(x, backend=backend, **options) for backend in (alone, divided))
 
