@@ -1,8 +1,7 @@
 """The DWT of both axes: one level in one pass over tiles, as `columns` shows.
 
-Interior tiles check nothing; those at the edges look up how rows and columns go on. The bands of a level lie in one
-array: D, V and H of all sections, their rows close together, then the approximation, whose rows begin at multiples of
-four elements.
+Only tiles at the edges look up how rows and columns continue. The bands of a level lie in one array: D, V and H of all
+sections, their rows close together, then the approximation, whose rows begin at multiples of four elements.
 """
 
 from __future__ import annotations
@@ -145,14 +144,14 @@ def _places(f: Filter, several: bool) -> DeviceFunction:
 
 
 @cache
-def _forward_edge(of: SectionLevel) -> DeviceFunction:
-    """Device function: samples of eight rows of the extension, in a column that is a sum of others.
+def _reading(of: SectionLevel) -> DeviceFunction:
+    """Device function: eight rows of a column, which at an edge are sums of some samples.
 
-    They pass through the places of the results.
+    At an edge, they pass through the places of the results.
     """
     number, threads, last = np.dtype(of.build.dtype).type, of.build.threads, of.height * of.build.threads
     (several_down, several_along), place_down = of.several, _places(of.axes[0], of.several[0])
-    load = load_column(STEP)
+    load, load_all = load_column(STEP), load_column(ROWS_NEW)
 
     @device
     def in_row(x, start, j, a, k, b, m, c):
@@ -171,14 +170,16 @@ def _forward_edge(of: SectionLevel) -> DeviceFunction:
         return value
 
     @device
-    def edge(buffer, target, x, source, pitch, r, n, table, begin, column):
+    def read(buffer, target, x, source, pitch, r, n, table, begin, column, interior):
         j, a, k, b, m, c = column
+        if interior:
+            return load_all(x, source + r * pitch + j, pitch)
         for i in range(ROWS_NEW):
             at = target + (i % STEP) * threads + i // STEP * last
             buffer[at] = extended(x, source, pitch, r + i, n, table, begin, j, a, k, b, m, c)
         return load(buffer, target, threads) + load(buffer, target + last, threads)
 
-    return edge
+    return read
 
 
 @cache
@@ -212,11 +213,11 @@ def forward(of: SectionLevel) -> Kernel:
     above = f.lead + warm * ROWS_NEW - kept  # the first row read, before the first under the tile
     f_lag, lead = f.lag, g.lead + g.lead % 2
     outputs = analysis(*of.down)
-    blank, load = (number(0),) * (len(outputs) + kept), load_column(ROWS_NEW)
+    blank = (number(0),) * (len(outputs) + kept)
     fill, step = (slide(outputs, (kept,), ROWS_NEW, computing) for computing in (False, True))
     shared, last = 2 * height * threads, height * threads
     put = put_at([i * threads + w * last for i in range(STEP) for w in range(2)])
-    place_along, edge, along_rows = _places(g, of.several[1]), _forward_edge(of), _analysing_rows(of)
+    place_along, read, along_rows = _places(g, of.several[1]), _reading(of), _analysing_rows(of)
 
     @kernel(of.build, of, registers=forward_registers(of.build.dtype, of.taps))
     def sections_forward_kernel(samples, bands, tiling, table, entries):
@@ -239,36 +240,18 @@ def forward(of: SectionLevel) -> Kernel:
         low += first_row * low_pitch + first + u
         high += first_row * across_out + first + u
         window = part * last + 2 * u
-        interior = top >= 0 and left >= 0 and left + threads <= across
-        state = blank
-        if interior and 2 * (first_row + turns * height) + f_lag <= rows:
-            at = source + top * pitch + left + thread
-            for _ in range(warm):
-                state = fill(state, load(x, at, pitch))
-                at += ROWS_NEW * pitch
-            for _ in range(turns):
-                target = thread
-                for _ in range(steps):
-                    state = step(state, load(x, at, pitch))
-                    at += ROWS_NEW * pitch
-                    put(buffer, target, state)
-                    target += STEP * threads
-                cuda.syncthreads()
-                if u < width:
-                    along_rows(buffer, array, window, low, low_pitch, high, across_out, height)
-                low += height * low_pitch
-                high += height * across_out
-                cuda.syncthreads()
-            return
-        column = place_along(table, begin_along, left + thread, across)
+        across_inside = left >= 0 and left + threads <= across
+        interior = across_inside and top >= 0 and 2 * (first_row + turns * height) + f_lag <= rows
+        column, state = place_along(table, begin_along, left + thread, across), blank
         for _ in range(warm):
-            state = fill(state, edge(buffer, thread, x, source, pitch, top, rows, table, begin_down, column))
+            state = fill(state, read(buffer, thread, x, source, pitch, top, rows, table, begin_down, column, interior))
             top += ROWS_NEW
         stop = min(first_row + turns * height, rows_out)
         while first_row < stop:
             target = thread
             for _ in range(steps):
-                state = step(state, edge(buffer, target, x, source, pitch, top, rows, table, begin_down, column))
+                found = read(buffer, target, x, source, pitch, top, rows, table, begin_down, column, interior)
+                state = step(state, found)
                 top += ROWS_NEW
                 put(buffer, target, state)
                 target += STEP * threads
@@ -289,46 +272,44 @@ def inverse_registers(dtype: str, taps: int, periodized: bool, function: str) ->
     return None if dtype == "float64" or taps > 16 or heavy else 56 if taps <= 8 and not periodized else 64
 
 
-@cache
-def _shrinking(dtype: str, function: str) -> tuple[DeviceFunction, DeviceFunction]:
-    """Device functions: a coefficient shrunk, or one of the approximation, whose threshold is 0, as it is; 2 x 4."""
-    threshold = shrink(function, dtype)
-
-    @device
-    def shrunk(d, t):
-        return threshold(d, t) if d == d else d  # what is not finite has to stay so
-
-    @device
-    def four(values, t):
-        a, b, c, d = values
-        return shrunk(a, t), shrunk(b, t), shrunk(c, t), shrunk(d, t)
-
-    return shrunk, device(lambda low, high, s, t: four(low, s) + four(high, t))
-
-
 @device
 def _within(i, n, periodized):
-    """A coefficient of the row or column going round, or one that is there though it is not used."""
+    """Return the place of a coefficient, periodic beyond the ends, or else of any, since it is not used."""
     if i < 0 or i >= n:
         return (i + n) % n if periodized else min(max(i, 0), n - 1)
     return i
 
 
 @cache
-def _inverse_edge(of: SectionLevel, function: str) -> DeviceFunction:
-    """Device function: coefficients of four rows at an edge, shrunk, by way of the places of what comes of them."""
-    half, round_down = of.build.threads // 2, of.periodized[0]
-    (shrunk, _), load = _shrinking(of.build.dtype, function), load_column(2 * STEP)
+def _reading_coefficients(of: SectionLevel, function: str) -> DeviceFunction:
+    """Device function: coefficients of four rows of two bands, shrunk by ``s`` and ``t``; 0 for an approximation.
+
+    At an edge, they pass through the places of the results.
+    """
+    half, round_down, threshold = of.build.threads // 2, of.periodized[0], shrink(function, of.build.dtype)
+    load, load_all = load_column(STEP), load_column(2 * STEP)
 
     @device
-    def edge(buffer, target, bands, low, low_pitch, high, high_pitch, s, t, row, rows):
+    def shrunk(d, t):
+        return threshold(d, t) if d == d else d  # NaN has to stay NaN
+
+    @device
+    def four(values, t):
+        a, b, c, d = values
+        return shrunk(a, t), shrunk(b, t), shrunk(c, t), shrunk(d, t)
+
+    @device
+    def read(buffer, target, bands, low, low_pitch, high, high_pitch, s, t, row, rows, interior):
+        if interior:
+            found = load(bands, low + row * low_pitch, low_pitch)
+            return four(found, s) + four(load(bands, high + row * high_pitch, high_pitch), t)
         for i in range(STEP):
             r = _within(row + i, rows, round_down)
             buffer[target + i * half] = shrunk(bands[low + r * low_pitch], s)
             buffer[target + (i + STEP) * half] = shrunk(bands[high + r * high_pitch], t)
-        return load(buffer, target, half)
+        return load_all(buffer, target, half)
 
-    return edge
+    return read
 
 
 @cache
@@ -373,16 +354,12 @@ def inverse(of: SectionLevel, function: str) -> Kernel:
     warm = -(-kept // STEP)
     above = f.low + warm * STEP - kept
     outputs = synthesis(*of.down, f)
-    blank, load = (number(0),) * (len(outputs) + 2 * kept), load_column(STEP)
+    blank = (number(0),) * (len(outputs) + 2 * kept)
     fill, step = (slide(outputs, (kept, kept), STEP, computing) for computing in (False, True))
     last = 2 * height * half  # elements of what came of A and H; then of V and D
     shared, keeps, round_along = 2 * last, function == "keep", of.periodized[1]
     put = put_at([i * half for i in range(2 * STEP)])
-    (_, both), edge, along_rows = (
-        _shrinking(of.build.dtype, function),
-        _inverse_edge(of, function),
-        _synthesising_rows(of),
-    )
+    read, along_rows = _reading_coefficients(of, function), _synthesising_rows(of)
     limit = inverse_registers(of.build.dtype, of.taps, any(of.periodized), function)
 
     @kernel(of.build, of, function, registers=limit)
@@ -414,53 +391,32 @@ def inverse(of: SectionLevel, function: str) -> Kernel:
         place, row = 2 * (first_pair + u), 2 * first_row + part * height
         at = target + section * plane + row * pitch + place
         window = part * height * half + u
-        total = number(0)
-        state = blank
-        interior = top >= 0 and left >= 0 and left + half <= across_in and 2 * (first_row + turns * height) <= rows
-        if interior and top + warm * STEP + turns * height <= rows_in:
-            low += top * low_pitch + left + u
-            high += top * across_in + left + u
-            for _ in range(warm):
-                state = fill(state, both(load(array, low, low_pitch), load(array, high, across_in), s, t))
-                low += STEP * low_pitch
-                high += STEP * across_in
-            for _ in range(turns):
-                start = part * last + u
-                for _ in range(steps):
-                    state = step(state, both(load(array, low, low_pitch), load(array, high, across_in), s, t))
-                    low += STEP * low_pitch
-                    high += STEP * across_in
-                    put(buffer, start, state)
-                    start += 2 * STEP * half
-                cuda.syncthreads()
-                if u < width:
-                    total += along_rows(buffer, y, window, at, pitch, aligned, place + 1 == across, height)
-                at += 2 * height * pitch
-                cuda.syncthreads()
-        else:
-            i = _within(left + u, across_in, round_along)
-            low += i
-            high += i
+        column, bottom = _within(left + u, across_in, round_along), first_row + turns * height
+        low += column
+        high += column
+        interior = top >= 0 and left >= 0 and left + half <= across_in and bottom - above + warm * STEP <= rows_in
+        total, state, start = number(0), blank, part * last + u
+        for _ in range(warm):
+            found = read(buffer, start, array, low, low_pitch, high, across_in, s, t, top, rows_in, interior)
+            state = fill(state, found)
+            top += STEP
+        stop = min(2 * bottom, rows)
+        while 2 * first_row < stop:
             start = part * last + u
-            for _ in range(warm):
-                state = fill(state, edge(buffer, start, array, low, low_pitch, high, across_in, s, t, top, rows_in))
+            for _ in range(steps):
+                found = read(buffer, start, array, low, low_pitch, high, across_in, s, t, top, rows_in, interior)
+                state = step(state, found)
                 top += STEP
-            stop = min(2 * (first_row + turns * height), rows)
-            while 2 * first_row < stop:
-                start = part * last + u
-                for _ in range(steps):
-                    state = step(state, edge(buffer, start, array, low, low_pitch, high, across_in, s, t, top, rows_in))
-                    top += STEP
-                    put(buffer, start, state)
-                    start += 2 * STEP * half
-                cuda.syncthreads()
-                if u < width and place < across:
-                    here = min(height, rows - row)
-                    total += along_rows(buffer, y, window, at, pitch, aligned, place + 1 == across, here)
-                at += 2 * height * pitch
-                row += 2 * height
-                first_row += height
-                cuda.syncthreads()
+                put(buffer, start, state)
+                start += 2 * STEP * half
+            cuda.syncthreads()
+            if u < width and place < across:
+                here = min(height, rows - row)
+                total += along_rows(buffer, y, window, at, pitch, aligned, place + 1 == across, here)
+            at += 2 * height * pitch
+            row += 2 * height
+            first_row += height
+            cuda.syncthreads()
         if checks and total - total != 0:
             flags[NOT_FINITE] = 1
 
