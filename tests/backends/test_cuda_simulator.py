@@ -387,7 +387,7 @@ def test_rows_on_the_cpu_when_memory_is_short(small, to_device, monkeypatch, rul
         x[1] = 2
     options = {"wavelet": "db2", "level": 2, "mode": mode, "rule": rule, "sigma": sigma, "scope": scope}
     expected = wavefilt.denoise(x, backend="pywavelets", **options)
-    monkeypatch.setattr(Cuda, "whole", out_of_memory)
+    monkeypatch.setattr(Cuda, "_whole", out_of_memory)
     monkeypatch.setattr(Cuda, "at_once", lambda *_: None)
     tolerance = {"rtol": 0, "atol": 1e-10 if dtype == "f8" else 1e-4}
     assert_allclose(wavefilt.denoise(x, backend=small, **options), expected, **tolerance)
@@ -512,7 +512,7 @@ def test_several_gpus(three, monkeypatch, shape, options, cut):
     one = wavefilt.denoise(x, backend=small_cuda(), **options)
     assert_allclose(one, wavefilt.denoise(x, backend="pywavelets", **options), atol=1e-10)
     if cut:
-        monkeypatch.setattr(Cuda, "whole", out_of_memory)
+        monkeypatch.setattr(Cuda, "_whole", out_of_memory)
     exact = not cut and options["rule"] not in ("js", "bayes")  # means are summed in another order
     assert_allclose(wavefilt.denoise(x, backend=three, **options), one, rtol=0, atol=0 if exact else 1e-10)
 

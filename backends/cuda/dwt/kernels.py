@@ -75,12 +75,9 @@ class Unchanged(NamedTuple):
 
 
 def registers(of: FusedLevels, function: str) -> int | None:
-    """Return the registers of a thread: with 40 instead of 48 to 56 more blocks fit, 10 % faster on an H200.
-
-    Long filters, float64, divisions and periodized rows would spill; without padding 48 do not.
-    """
+    """Return the most registers of a thread: 48, unless long filters, float64, divisions or periodized rows spill."""
     light = of.build.dtype == "float32" and of.filter.taps <= 32 and not of.periodized
-    return (40 if of.build.padding else 48) if light and function not in ("garrote", "firm") else None
+    return 48 if light and function not in ("garrote", "firm") else None
 
 
 def extensions(f: Filter, mode: str, lengths: Sequence[int]) -> NDArray[np.int32]:

@@ -22,7 +22,7 @@ from wavefilt.backends.cuda.dwt.tiling import ROWS
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import Build, DeviceArray, DeviceFunction, Kernel
 from wavefilt.backends.cuda.runtime.target import cuda, device
-from wavefilt.backends.cuda.runtime.wide import bin_of, compare, load4, lowest, value_of
+from wavefilt.backends.cuda.runtime.wide import bin_of, compare, load4, value_of
 
 from . import block_search as window
 from .block_search import BINS, WORKSPACE, first_shift, magnitudes
@@ -227,7 +227,7 @@ def _listing(dtype: str, threads: int, stage: int) -> tuple[DeviceFunction, Devi
         if listing:  # every thread, so that a warp adds up before one atomic
             place = np.int32(cuda.atomic.add(tally, 1, np.int32(cuda.popc(marks))))
         while marks != 0:
-            i = lowest(marks)
+            i = cuda.ffs(marks) - 1
             marks = np.uint32(marks & (marks - 1))
             k = keys[np.uint64(at + (i >> 2) * 4 * threads + (i & 3))]
             if place < stage:
@@ -558,7 +558,7 @@ def _filling(dtype: str, threads: int, room: int, drawn: int, share: float) -> D
             place = np.int32(cuda.atomic.add(tally, 1, np.int32(cuda.popc(inside))))
             at = begin + start + 4 * thread
             while inside != 0 and place < room:
-                i = lowest(inside)
+                i = cuda.ffs(inside) - 1
                 inside = np.uint32(inside & (inside - 1))
                 values[np.uint32(place)] = keys[np.uint64(at + (i >> 2) * 4 * threads + (i & 3))] & mask
                 place = np.int32(place + 1)
