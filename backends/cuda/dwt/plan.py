@@ -56,7 +56,7 @@ class DwtPlan(Plan):
             own = [self.lengths[first + i] - (ahead.gap(n) >> i) for i in range(levels)]
             tables.append(extensions(f, mode, own))
             analysis = FusedLevels(lo, hi, f.periodized, build, levels, own_tile)
-            plain = build._replace(padding=False)  # padding would save two conflicts in eight accesses, but is slower
+            plain = build._replace(padding=False)  # the inverse is the same with padding
             synthesis = FusedLevels(rec_lo, rec_hi, f.periodized, plain, levels, own_tile)
             self._compiled_for.append((analysis, synthesis))
             self._tiles.append((ahead.interior(n), back.interior(n)))
