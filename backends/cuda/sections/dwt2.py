@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wavefilt.backends.cuda.dwt.kernels import extensions
-from wavefilt.backends.cuda.dwt.tiling import NOT_FINITE, ROWS, Filter, up4
+from wavefilt.backends.cuda.dwt.tiling import NOT_FINITE, Filter, up4
 from wavefilt.backends.cuda.options import KernelOptions
-from wavefilt.backends.cuda.plan import ALONE, KEPT, Beside, Place, Plan, Shape, Shrinking
+from wavefilt.backends.cuda.plan import ALONE, KEPT, Beside, Place, Shape, Shrinking
 from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import Build, DeviceArray, DeviceFunction, Kernel, Stream
@@ -25,7 +25,7 @@ from wavefilt.backends.cuda.statistics.layout import DetailLayout
 from wavefilt.backends.cuda.thresholding import shrink
 from wavefilt.thresholding.shrinkage import Shrinkage
 
-from .columns import Tiling, tile_of
+from .columns import SectionsPlan, short, tile_of
 
 STEP = 4
 """Coefficients of a step: of 2 STEP rows of samples, whose loads are under way together."""
@@ -423,7 +423,7 @@ def inverse(of: SectionLevel, function: str) -> Kernel:
     return sections_inverse_kernel
 
 
-class SectionPlan(Plan):
+class SectionPlan(SectionsPlan):
     """A launch for every level; the bands of one lie together, D, V and H of all sections, then the approximation."""
 
     early, together = BANDS, BANDS
@@ -442,7 +442,7 @@ class SectionPlan(Plan):
         for axis, mode in enumerate(s.modes):
             if mode in ("reflect", "antireflect") and 1 in [own[axis] for own in sizes[:-1]]:
                 raise ValueError(f"mode={mode!r} needs more than one sample at every level of both axes")
-        self.launches, self._taps_down = s.depth, f.taps
+        self.launches, self.fewest, self.most_turns = s.depth, options.blocks[0], f.taps // TAPS_A_TURN
         self._threads = max(options.threads, 1 << (2 * max(f.taps, g.taps) - 1).bit_length())
         tile = options.tile or TILE_BYTES // np.dtype(s.dtype).itemsize
         self._height = max(tile // self._threads // STEP, 1) * STEP
@@ -456,11 +456,11 @@ class SectionPlan(Plan):
         self._entries = list(zip(ends[::2], ends[1::2], strict=False))
         self._table = cuda.to_device(np.concatenate(tables))
         self._starts, bands = [0], []
-        self._bands, self._samples = list[Any](), [(0, s.samples, *_short(sizes[0][1], *sizes[0]))]
+        self._bands, self._samples = list[Any](), [(0, s.samples, *short(sizes[0][1], *sizes[0]))]
         for rows, wide in sizes[1:]:
             start, pitch, across = self._starts[-1], up4(rows * wide), up4(wide)
             bands += [(start + i * s.rows * pitch, pitch, rows * wide, s.rows) for i in range(BANDS)]
-            lowpass, plane, own = BANDS * s.rows * pitch, rows * across, _short(across, rows, wide)
+            lowpass, plane, own = BANDS * s.rows * pitch, rows * across, short(across, rows, wide)
             self._bands.append((pitch, s.rows * pitch, lowpass, plane, *own))
             self._samples.append((lowpass, plane, *own))
             self._starts.append(start + lowpass + s.rows * plane)
@@ -477,41 +477,24 @@ class SectionPlan(Plan):
         """The bands and the approximation of the i-th level, in this plan's array or one laid out like it."""
         return self._levels[i] if array is None else array[self._starts[i] :]
 
-    def _launch(
-        self,
-        kernel: Kernel,
-        across: int,
-        rows: int,
-        stream: Stream,
-        before: tuple[object, ...],
-        after: tuple[object, ...],
-    ) -> None:
-        """Launch ``kernel`` for some tiles across and rows of coefficients; a grid has at most `ROWS` sections."""
-        sections, down = self.shape.rows, -(-rows // self._height)
-        turns = max(min(across * down * sections // self.options.blocks[0], self._taps_down // TAPS_A_TURN), 1)
-        blocks, tiles = across * -(-down // turns), _short(across, turns)
-        for first in range(0, sections, ROWS):
-            launch = kernel[(blocks, min(sections - first, ROWS)), self._threads, stream]
-            launch(*before, Tiling(first, *tiles), *after)
-
     def forward_launch(self, i: int, x: DeviceArray, stream: Stream, beside: Beside = ALONE) -> None:
         rows, columns = self._sizes[i + 1]
-        kernel, across = forward(self._analysis), -(-columns // self._analysis.forward_width)
+        tiles = -(-columns // self._analysis.forward_width), -(-rows // self._height)
         samples = Samples(self._levels[i - 1] if i else x, *self._samples[i])
         bands, table = Bands(self._levels[i], *self._bands[i]), (self._table, self._entries[i])
-        self._launch(kernel, across, rows, stream, (samples, bands), table)
+        self.launch_tiles(forward(self._analysis), self._threads, tiles, stream, (samples, bands), table)
 
     def inverse_launch(self, i: int, y: DeviceArray, stream: Stream, by: Shrinking = KEPT) -> None:
         (rows, columns), sections = self._sizes[i], self.shape.rows
         kernel = inverse(self._synthesis, by.function)
-        across = -(-((columns + 1) // 2) // self._synthesis.inverse_width)
+        tiles = -(-((columns + 1) // 2) // self._synthesis.inverse_width), -(-((rows + 1) // 2) // self._height)
         target = self._level(i - 1, by.details) if i else y
         limits = target if by.thresholds is None else by.thresholds, BANDS * i * sections
         wide, checks = i > 0 or (columns % 2 == 0 and self.aligned(y)), by.source is not None and i == 0
         flags = self.flags if by.source is None else by.source.flags
         bands, samples = Bands(self._level(i, by.details), *self._bands[i]), Samples(target, *self._samples[i])
         after = *limits, samples, wide, flags, checks
-        self._launch(kernel, across, (rows + 1) // 2, stream, (bands, sections), after)
+        self.launch_tiles(kernel, self._threads, tiles, stream, (bands, sections), after)
 
     def approximation(self) -> Place:
         (_, _, lowpass, plane, *_), (rows, columns) = self._bands[-1], self._sizes[-1]
@@ -531,8 +514,3 @@ class SectionPlan(Plan):
         approximation = slice(self._starts[-2] + self._bands[-1][2], self._starts[-1])
         target[approximation].copy_to_device(self.layout.array[approximation], stream=stream)
         return target
-
-
-def _short(*numbers: int) -> tuple[Any, ...]:
-    """Return sizes in 32 bits, with which kernels compute addresses in fewer instructions."""
-    return tuple(map(np.int32, numbers))
