@@ -333,12 +333,12 @@ def _storing(tiling: Tiling, i: int) -> DeviceFunction:
                 end(x, at, d, p + 3, low, high)
 
     @device
-    def put(x, place, aligned, row, base, cut, f, first, second, third):
+    def put(x, place, aligned, row, base, cut, f, values):
         start, pitch, low, high = place
         at, spread, tile = start + row * pitch, cut.spread, cut.tile
-        four(x, at, aligned, f, base, spread, tile, low, high, first)
-        four(x, at, aligned, f + apart, base, spread, tile, low, high, second)
-        four(x, at, aligned, f + 2 * apart, base, spread, tile, low, high, third)
+        four(x, at, aligned, f, base, spread, tile, low, high, values[0:4])
+        four(x, at, aligned, f + apart, base, spread, tile, low, high, values[4:8])
+        four(x, at, aligned, f + 2 * apart, base, spread, tile, low, high, values[8:12])
 
     return put
 
@@ -408,24 +408,13 @@ def _step(
             cuda.syncthreads()
         if busy:
             if last:
-                put(
-                    output.array,
-                    output.at,
-                    output.aligned or not inverse,
-                    row,
-                    base,
-                    cut,
-                    f,
-                    out[0:4],
-                    out[4:8],
-                    out[8:12],
-                )
+                put(output.array, output.at, output.aligned or not inverse, row, base, cut, f, out[0:12])
             else:
                 store(buffer, own + f, out[0:4])
                 store(buffer, own + f + apart, out[4:8])
                 store(buffer, own + f + 2 * apart, out[8:12])
             if not inverse:
-                put(bands.array, bands.places[which], True, row, base, cut, f, out[12:16], out[16:20], out[20:24])
+                put(bands.array, bands.places[which], True, row, base, cut, f, out[12:24])
 
     return compute
 
