@@ -25,7 +25,7 @@ from wavefilt.backends.cuda.statistics.layout import DetailLayout
 from wavefilt.backends.cuda.thresholding import shrink
 from wavefilt.thresholding.shrinkage import Shrinkage
 
-from .columns import SectionsPlan, short, tile_of
+from .columns import Plane, SectionsPlan, short, tile_of
 
 STEP = 4
 """Coefficients of a step: of 2 STEP rows of samples, whose loads are under way together."""
@@ -74,17 +74,6 @@ class SectionLevel:
         """Pairs of samples across a tile whose coefficients are one for every second thread."""
         f = self.axes[1]
         return self.build.threads // 2 - f.low - f.high
-
-
-class Samples(NamedTuple):
-    """As `columns.Plane`, with rows and columns of a section."""
-
-    array: DeviceArray
-    begin: int
-    stride: int
-    pitch: int
-    rows: int
-    across: int
 
 
 class Bands(NamedTuple):
@@ -221,7 +210,7 @@ def forward(of: SectionLevel) -> Kernel:
 
     @kernel(of.build, of, registers=forward_registers(of.build.dtype, of.taps))
     def sections_forward_kernel(samples, bands, tiling, table, entries):
-        x, source, plane, pitch, rows, across = samples
+        (x, source, plane, pitch), (rows, across) = samples
         array, stride, band, lowpass, lowpass_plane, lowpass_pitch, rows_out, across_out = bands
         (first_section, tiles, turns), (begin_down, begin_along) = tiling, entries
         buffer = cuda.shared.array(shared, number)
@@ -366,7 +355,7 @@ def inverse(of: SectionLevel, function: str) -> Kernel:
     def sections_inverse_kernel(bands, sections, tiling, thresholds, first, samples, aligned, flags, checks):
         """Samples that are not finite are flagged with ``checks``."""
         array, stride, band, lowpass, lowpass_plane, lowpass_pitch, rows_in, across_in = bands
-        (first_section, tiles, turns), (y, target, plane, pitch, rows, across) = tiling, samples
+        (first_section, tiles, turns), ((y, target, plane, pitch), (rows, across)) = tiling, samples
         buffer = cuda.shared.array(shared, number)
         thread = cuda.threadIdx.x
         section = first_section + cuda.blockIdx.y
@@ -456,13 +445,13 @@ class SectionPlan(SectionsPlan):
         self._entries = list(zip(ends[::2], ends[1::2], strict=False))
         self._table = cuda.to_device(np.concatenate(tables))
         self._starts, bands = [0], []
-        self._bands, self._samples = list[Any](), [(0, s.samples, *short(sizes[0][1], *sizes[0]))]
+        self._bands, self._planes = list[Any](), list[Any]([(0, s.samples, np.int32(s.size[1]))])
         for rows, wide in sizes[1:]:
             start, pitch, across = self._starts[-1], up4(rows * wide), up4(wide)
             bands += [(start + i * s.rows * pitch, pitch, rows * wide, s.rows) for i in range(BANDS)]
             lowpass, plane, own = BANDS * s.rows * pitch, rows * across, short(across, rows, wide)
             self._bands.append((pitch, s.rows * pitch, lowpass, plane, *own))
-            self._samples.append((lowpass, plane, *own))
+            self._planes.append((lowpass, plane, own[0]))
             self._starts.append(start + lowpass + s.rows * plane)
         end = self._starts[-1]
         array = self.buffer("details", end + s.rows * bands[0][1] // 8 + 8)
@@ -480,19 +469,19 @@ class SectionPlan(SectionsPlan):
     def forward_launch(self, i: int, x: DeviceArray, stream: Stream, beside: Beside = ALONE) -> None:
         rows, columns = self._sizes[i + 1]
         tiles = -(-columns // self._analysis.forward_width), -(-rows // self._height)
-        samples = Samples(self._levels[i - 1] if i else x, *self._samples[i])
+        samples = Plane(self._levels[i - 1] if i else x, *self._planes[i]), short(*self._sizes[i])
         bands, table = Bands(self._levels[i], *self._bands[i]), (self._table, self._entries[i])
         self.launch_tiles(forward(self._analysis), self._threads, tiles, stream, (samples, bands), table)
 
     def inverse_launch(self, i: int, y: DeviceArray, stream: Stream, by: Shrinking = KEPT) -> None:
-        (rows, columns), sections = self._sizes[i], self.shape.rows
+        (rows, columns), sections, size = self._sizes[i], self.shape.rows, short(*self._sizes[i])
         kernel = inverse(self._synthesis, by.function)
         tiles = -(-((columns + 1) // 2) // self._synthesis.inverse_width), -(-((rows + 1) // 2) // self._height)
         target = self._level(i - 1, by.details) if i else y
         limits = target if by.thresholds is None else by.thresholds, BANDS * i * sections
         wide, checks = i > 0 or (columns % 2 == 0 and self.aligned(y)), by.source is not None and i == 0
         flags = self.flags if by.source is None else by.source.flags
-        bands, samples = Bands(self._level(i, by.details), *self._bands[i]), Samples(target, *self._samples[i])
+        bands, samples = Bands(self._level(i, by.details), *self._bands[i]), (Plane(target, *self._planes[i]), size)
         after = *limits, samples, wide, flags, checks
         self.launch_tiles(kernel, self._threads, tiles, stream, (bands, sections), after)
 
