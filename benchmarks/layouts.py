@@ -136,7 +136,6 @@ def launch(wavelet: str, shape: tuple[int, int], padding: bool) -> None:
 def _measured(transform: str, wavelet: str, shape: tuple[int, int], padding: bool, fastmath: bool, repeats: int) -> Row:
     """Measure one case in one way: milliseconds, conflicts counted by the model, and the error against float64."""
     from wavefilt.backends.cuda.denoiser import Denoiser
-    from wavefilt.backends.cuda.dwt.plan import PADDED_INVERSE
     from wavefilt.backends.cuda.runtime.target import cuda
 
     options, plan = _plan(transform, wavelet, shape, padding, fastmath)
@@ -159,7 +158,7 @@ def _measured(transform: str, wavelet: str, shape: tuple[int, int], padding: boo
     if transform == "dwt":
         problem = Problem(pywt.Wavelet(wavelet).dec_len, shape[1], shape[0], LEVEL, own.tile, own.threads)
         extra = conflicts(problem, padding)
-        row["conflicts"] = extra | {"inverse": conflicts(problem, padding and PADDED_INVERSE)["inverse"]}
+        row["conflicts"] = extra | {"inverse": conflicts(problem, False)["inverse"]}
         extra["inverse"] = 0.0  # the calibration is of the inverse as it is
         row["estimates"] = estimated(problem, extra, devices.default())
     return row

@@ -268,8 +268,10 @@ class Cuda(Backend):
         denoised some rows at a time; a trace that is too large alone, or traces that share thresholds, by the CPU
         backend. Raises MemoryError if that fails too.
         """
+        again = asked if options.known else asked.__wrapped__
+        request = again(options, level, interop.dtype_name(x), tuple(x.shape), report)
         try:
-            return guarded(partial(self.whole, x, options, level, report, out, wait), self.clear)
+            return guarded(partial(self._whole, x, request, options, report, out, wait), self.clear)
         except OutOfMemory:
             pass  # the error's traceback keeps memory that is needed below
         try:
@@ -328,18 +330,10 @@ class Cuda(Backend):
             return None
         return None if done is None else library.as_floating(done[0], x)
 
-    def whole(
-        self, x: Samples, options: Options, level: int, report: bool, out: Samples | None, wait: bool = True
-    ) -> Denoised:
-        """Denoise a batch as a whole, as `denoise`. Raises numba's error if there is no room."""
-        again = asked if options.known else asked.__wrapped__
-        request = again(options, level, interop.dtype_name(x), tuple(x.shape), report)
-        return self._whole(x, request, options, report, out, wait)
-
     def _whole(
         self, x: Samples, request: Asked, options: Options, report: bool, out: Samples | None, wait: bool
     ) -> Denoised:
-        """Do as `whole`, for an array on the GPU of any shape."""
+        """Denoise a batch as a whole, or an array on the GPU of any shape. Raises numba's error if there is no room."""
         there = interop.on_device(x)
         number = interop.stream_number(x) if there else -1
         if capturing(number):

@@ -281,16 +281,6 @@ def _loading(tiling: Tiling, i: int, circular: bool, finest: bool, function: str
         store(target, offset + 4 * v, (shrunk(a, limit), shrunk(b, limit), shrunk(c, limit), shrunk(d, limit)))
 
     @device
-    def four(x, place, row, p, beyond):
-        start, pitch, low, high = place
-        extension, before, after, _ = beyond
-        if finest and (p < 0 or p >= high):
-            e = min(max(p if p < 0 else p - high, -before), after - 4)
-            return load4(extension, row * (before + after) + before + e)
-        p = min(max(p, low & ~3), (high - 1) & ~3)  # what lies beyond is not used
-        return load4(x, start + row * pitch + p)
-
-    @device
     def load(target, offset, rows, row, base, cut, limit, beyond):
         x, place, aligned = rows
         start, pitch, low, high = place
@@ -302,11 +292,6 @@ def _loading(tiling: Tiling, i: int, circular: bool, finest: bool, function: str
                 v = min(thread + j * threads, last)  # some read the last again rather than to branch
                 p = base + distance(4 * v - head, spread)
                 put(target, offset, v, load4(x, start + row * pitch + p), limit, beyond)
-        elif not circular and aligned and (not finest or (high & 3 == 0 and beyond[1] > 0 and beyond[2] > 0)):
-            for j in range(rounds):
-                v = min(thread + j * threads, last)
-                values = four(x, place, row, base + distance(4 * v - head, spread), beyond)
-                put(target, offset, v, values, limit, beyond)
         else:
             for v in range(thread, last + 1, threads):
                 p = base + distance(4 * v - head, spread)
@@ -348,12 +333,12 @@ def _storing(tiling: Tiling, i: int) -> DeviceFunction:
                 end(x, at, d, p + 3, low, high)
 
     @device
-    def put(x, place, aligned, row, base, cut, f, first, second, third):
+    def put(x, place, aligned, row, base, cut, f, values):
         start, pitch, low, high = place
         at, spread, tile = start + row * pitch, cut.spread, cut.tile
-        four(x, at, aligned, f, base, spread, tile, low, high, first)
-        four(x, at, aligned, f + apart, base, spread, tile, low, high, second)
-        four(x, at, aligned, f + 2 * apart, base, spread, tile, low, high, third)
+        four(x, at, aligned, f, base, spread, tile, low, high, values[0:4])
+        four(x, at, aligned, f + apart, base, spread, tile, low, high, values[4:8])
+        four(x, at, aligned, f + 2 * apart, base, spread, tile, low, high, values[8:12])
 
     return put
 
@@ -423,24 +408,13 @@ def _step(
             cuda.syncthreads()
         if busy:
             if last:
-                put(
-                    output.array,
-                    output.at,
-                    output.aligned or not inverse,
-                    row,
-                    base,
-                    cut,
-                    f,
-                    out[0:4],
-                    out[4:8],
-                    out[8:12],
-                )
+                put(output.array, output.at, output.aligned or not inverse, row, base, cut, f, out[0:12])
             else:
                 store(buffer, own + f, out[0:4])
                 store(buffer, own + f + apart, out[4:8])
                 store(buffer, own + f + 2 * apart, out[8:12])
             if not inverse:
-                put(bands.array, bands.places[which], True, row, base, cut, f, out[12:16], out[16:20], out[20:24])
+                put(bands.array, bands.places[which], True, row, base, cut, f, out[12:24])
 
     return compute
 
@@ -500,7 +474,7 @@ class ModwtPlan(Plan):
         kept = [boundary.modwt_kept(taps, mode, j, s.start_level) for j in range(s.level + 1)]
         self._kept_at = [self._place(ends) for ends in kept]
         needed = [boundary.modwt_needed(taps, mode, j, s.level, s.start_level) for j in range(s.level + 1)]
-        self._needed_at, self._beyond = [self._place(ends) for ends in needed], tuple(map(up4, needed[0]))
+        self._needed_at, self._beyond = [self._place(ends) for ends in needed], needed[0]
         self._outside = self.buffer("beyond", max(s.rows * sum(self._beyond), 1))
         starts = [0]
         for _, pitch, _, _ in self._kept_at[1:]:

@@ -10,6 +10,8 @@ from numpy.testing import assert_allclose
 import wavefilt
 from tests.support.signals import partly_dead
 from tests.support.simulation import arrays_on_device, inside, small_cuda, small_options
+from wavefilt import backends
+from wavefilt.options import Options
 from wavefilt.thresholding.rules import RULES, Rule
 from wavefilt.thresholding.shrinkage import FUNCTIONS
 from wavefilt.vocabulary import MODES
@@ -153,6 +155,7 @@ CASES = [
     ((2, 8, 14), {**SECTION, "rule": "bayes", "scope": "record"}),
     ((2, 8, 14), {**SECTION, "rule": "ebayes"}),
     ((2, 8, 14), {**SECTION, "rule": 0.4, "shrink": "firm"}),
+    ((2, 20, 19), {**SECTION, "rule": 0.4, "wavelet": "db4"}),  # the last column in tiles without edges
 ]
 
 
@@ -228,6 +231,19 @@ def test_noise_is_that_of_the_exact_median(small, rows, n, options):
     assert_allclose(found, expected, rtol=1e-12)
     ties = np.repeat(np.float32([1, 3, 1, 1]), 200)
     assert_allclose(*(wavefilt.estimate_sigma(ties, "haar", level=1, backend=b) for b in (small, "pywavelets")))
+
+
+def test_medians_of_several_batches():
+    """Batches have different lengths and numbers of levels, and bands take several blocks of each."""
+    backend, options = small_cuda(whole=20, chunk=32), Options(wavelet="haar", level=4)
+    parts = [(samples(shape), level) for shape, level in (((2, 300), 4), ((3, 150), 3), ((1, 90), 2))]
+    found, expected = (
+        one.statistics([one.decompose(x, options.analysis(level)) for x, level in parts], "record")
+        for one in (backend, backends.get("pywavelets"))
+    )
+    for levels in ([1, 2, 3, 4], [1, 2]):
+        assert_allclose(found.median_abs(levels), expected.median_abs(levels), rtol=1e-12)
+        assert_allclose(found.quantile_abs(levels, 0.3), expected.quantile_abs(levels, 0.3), rtol=1e-12)
 
 
 DEAD = [
@@ -371,7 +387,7 @@ def test_rows_on_the_cpu_when_memory_is_short(small, to_device, monkeypatch, rul
         x[1] = 2
     options = {"wavelet": "db2", "level": 2, "mode": mode, "rule": rule, "sigma": sigma, "scope": scope}
     expected = wavefilt.denoise(x, backend="pywavelets", **options)
-    monkeypatch.setattr(Cuda, "whole", out_of_memory)
+    monkeypatch.setattr(Cuda, "_whole", out_of_memory)
     monkeypatch.setattr(Cuda, "at_once", lambda *_: None)
     tolerance = {"rtol": 0, "atol": 1e-10 if dtype == "f8" else 1e-4}
     assert_allclose(wavefilt.denoise(x, backend=small, **options), expected, **tolerance)
@@ -382,8 +398,6 @@ def test_rows_on_the_cpu_when_memory_is_short(small, to_device, monkeypatch, rul
 
 def one_block_or_many(x, **options):
     """Denoise rows by one kernel, a block for each, and by the kernels that divide rows among blocks."""
-    from wavefilt import backends
-
     alone, divided = backends.get("cuda", options=small_options(tile=0, threads=256)), small_cuda()
     return tuple(wavefilt.denoise(x, backend=backend, **options) for backend in (alone, divided))
 
@@ -498,7 +512,7 @@ def test_several_gpus(three, monkeypatch, shape, options, cut):
     one = wavefilt.denoise(x, backend=small_cuda(), **options)
     assert_allclose(one, wavefilt.denoise(x, backend="pywavelets", **options), atol=1e-10)
     if cut:
-        monkeypatch.setattr(Cuda, "whole", out_of_memory)
+        monkeypatch.setattr(Cuda, "_whole", out_of_memory)
     exact = not cut and options["rule"] not in ("js", "bayes")  # means are summed in another order
     assert_allclose(wavefilt.denoise(x, backend=three, **options), one, rtol=0, atol=0 if exact else 1e-10)
 

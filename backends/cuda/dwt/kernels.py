@@ -75,7 +75,7 @@ class Unchanged(NamedTuple):
 
 
 def registers(of: FusedLevels, function: str) -> int | None:
-    """Return the registers of a thread: with 40 instead of 48 to 56 more blocks fit, 3 to 6 % faster on an H200.
+    """Return the most registers of a thread: with 40 instead of 48 to 56 more blocks fit, 3 to 6 % faster on an H200.
 
     One of them is spilled in boundary blocks. Long filters, float64, divisions and periodized rows would spill more.
     """
@@ -98,16 +98,19 @@ def extensions(f: Filter, mode: str, lengths: Sequence[int]) -> NDArray[np.int32
 class Layout:
     """The places of the elements of a level in shared memory, padded or plain: see the diagram.
 
-    ``quad(v, even, odd)`` and ``spot(t, even, odd)`` are device functions: the place of quad v and of element t.
+    ``quad(v, even, odd)``, ``pair(v, even, odd)`` and ``spot(t, even, odd)`` are device functions: the place of quad v,
+    the places of the quads 2v and 2v + 1, and the place of element t.
     """
 
     def __init__(self, padding: bool) -> None:
         self.padding = padding
         if padding:
             self.quad = device(lambda v, even, odd: (odd if v & 1 else even) + 4 * (v >> 1))
+            self.pair = device(lambda v, even, odd: (even + 4 * v, odd + 4 * v))
             self.spot = device(lambda t, even, odd: (odd if t & 4 else even) + 4 * (t >> 3) + (t & 3))
         else:
             self.quad = device(lambda v, even, odd: even + 4 * v)
+            self.pair = device(lambda v, even, odd: (even + 8 * v, even + 8 * v + 4))
             self.spot = device(lambda t, even, odd: even + t)
 
     def half(self, n: int) -> int:
@@ -133,13 +136,11 @@ def layout(padding: bool) -> Layout:
 def analysis(f: Filter, lo: tuple[float, ...], hi: tuple[float, ...], padding: bool) -> DeviceFunction:
     """Device function ``(buffer, v, even, odd)``: four consecutive coefficients of two filters, from quad 2v on."""
     delta = up4(f.lead) - f.lead  # windows begin here, so that tiles can begin at multiples of four samples
-    window = layout(padding).window
+    window, pair = layout(padding).window, layout(padding).pair
     apply = filters(
         [[(h[::-1][k], *window(delta + k + 2 * i)) for k in range(f.taps)] for h in (lo, hi) for i in range(4)], 4
     )
-    if padding:
-        return device(lambda buffer, v, even, odd: apply(buffer, (even + 4 * v, odd + 4 * v)))
-    return device(lambda buffer, v, even, odd: apply(buffer, (even + 8 * v,)))
+    return device(lambda buffer, v, even, odd: apply(buffer, pair(v, even, odd)))
 
 
 @cache
@@ -149,18 +150,16 @@ def synthesis(f: Filter, lo: tuple[float, ...], hi: tuple[float, ...], padding: 
     y[2p + s] = sum over j of rec[2j + parity] c[p + top - j]; the approximation is laid out by `Layout`, the details
     are one after the other.
     """
-    window, quad, last, outputs = layout(padding).window, layout(padding).quad, 2 if padding else 1, list[list[Term]]()
+    window, quad, outputs = layout(padding).window, layout(padding).quad, list[list[Term]]()
     for pair in range(PAIRS):
         for s, top in enumerate(f.tops):
             parity, first = (f.lead + s) % 2, up4(f.low) + pair + top
             terms = list[Term]()
             for j in reversed(range(f.taps // 2)):
                 low, high = (h[2 * j + parity] for h in (lo, hi))
-                terms += [(low, *window(first - j)), (high, last, first - j)]
+                terms += [(low, *window(first - j)), (high, 2, first - j)]
             outputs.append(terms)
     apply = filters(outputs, PAIRS)
-    if not padding:
-        return device(lambda buffer, v, even, odd, details: apply(buffer, (even + 4 * v, details + 4 * v)))
 
     @device
     def synthesise(buffer, v, even, odd, details):
@@ -169,34 +168,16 @@ def synthesis(f: Filter, lo: tuple[float, ...], hi: tuple[float, ...], padding: 
     return synthesise
 
 
-@cache
-def putting(padding: bool) -> DeviceFunction:
-    """Device function ``(buffer, v, even, odd, values)``: eight values to quads 2v and 2v + 1."""
-    if padding:
-
-        @device
-        def put(buffer, v, even, odd, values):
-            store(buffer, even + 4 * v, values[:4])
-            store(buffer, odd + 4 * v, values[4:])
-
-        return put
-    return device(lambda buffer, v, even, odd, values: store(buffer, even + 8 * v, values))
-
-
 @dataclass(frozen=True)
-class _Tile:
-    """The constants of a kernel, and its use of shared memory."""
+class _Forward:
+    """The constants of the forward kernel, and its use of shared memory."""
 
     of: FusedLevels
-    function: str = "keep"
 
     @cached_property
     def layout(self) -> Layout:
         return layout(self.of.build.padding)
 
-
-@dataclass(frozen=True)
-class _Forward(_Tile):
     @cached_property
     def cut(self) -> Tiling:
         return forward_tiling(self.of.filter, self.of.tile, self.of.levels)
@@ -407,8 +388,14 @@ def forward(of: FusedLevels) -> Kernel:
 
 
 @dataclass(frozen=True)
-class _Inverse(_Tile):
-    """Shared memory holds the details of all levels, then two approximations in turn."""
+class _Inverse:
+    """The constants of the inverse kernel. Shared memory holds the details of all levels, then two approximations.
+
+    All are plain: with padding there are two fewer conflicts in eight accesses, but more addresses.
+    """
+
+    of: FusedLevels
+    function: str
 
     @cached_property
     def cut(self) -> Tiling:
@@ -437,17 +424,14 @@ class _Inverse(_Tile):
         """Elements of each level's details."""
         return [up4((self.cut.capacity >> level) + self.room) for level in range(1, self.of.levels + 1)]
 
-    def halves(self, level: int) -> tuple[int, int]:
-        """Return the begins of the even and odd quads of a level's approximation; levels use two places in turn."""
-        first, halves = sum(self.sizes), [self.layout.half(n) for n in self.sizes[:2]]
-        even, half = (first, halves[0]) if level & 1 else (first + 2 * halves[0], halves[-1])
-        return even, even + half
+    def place(self, level: int) -> int:
+        """Return the begin of a level's approximation; levels use two places in turn."""
+        return sum(self.sizes) + (0 if level & 1 else self.sizes[0])
 
     @property
     def shared(self) -> int:
         """Elements of shared memory."""
-        second, odd = self.halves(0)
-        return 2 * odd - second if self.of.levels > 1 else second
+        return self.place(0) + sum(self.sizes[1:2])
 
 
 @device
@@ -485,10 +469,10 @@ def put_some(y, at, count, values, flags):
 def _shrinking_both_ends(c: _Inverse) -> DeviceFunction:
     """Device function: a level of a boundary block, whose row lacks ``gap`` coefficients from ``joint`` on."""
     threads, periodized, before, after = c.of.build.threads, c.of.periodized, c.before, c.after
-    shrunk, spot = shrink(c.function, c.of.build.dtype), c.layout.spot
+    shrunk, approximation = shrink(c.function, c.of.build.dtype), c.place(c.of.levels)
 
     @device
-    def load(buffer, bands, begin, source, place, even, odd, length, joint, gap, coarsest, t):
+    def load(buffer, bands, begin, source, place, length, joint, gap, coarsest, t):
         thread = cuda.threadIdx.x
         if periodized:
             for v in range(thread, length + 2 * before + after, threads):
@@ -496,7 +480,7 @@ def _shrinking_both_ends(c: _Inverse) -> DeviceFunction:
                 at = source + (m if m < joint else m + gap)
                 buffer[place + v] = shrunk(bands.details[begin + at], t)
                 if coarsest:
-                    buffer[spot(v, even, odd)] = bands.approximation[at]
+                    buffer[approximation + v] = bands.approximation[at]
         else:  # no coefficient from beyond the ends is used
             for v in range(thread, (length + 3) >> 2, threads):
                 at = source + 4 * v + (0 if 4 * v < joint else gap)
@@ -504,7 +488,7 @@ def _shrinking_both_ends(c: _Inverse) -> DeviceFunction:
                 q = 2 * before + 4 * v
                 store(buffer, place + q, (shrunk(d0, t), shrunk(d1, t), shrunk(d2, t), shrunk(d3, t)))
                 if coarsest:
-                    store(buffer, spot(q, even, odd), load4(bands.approximation, at))
+                    store(buffer, approximation + q, load4(bands.approximation, at))
 
     return load
 
@@ -513,15 +497,14 @@ def _shrinking_both_ends(c: _Inverse) -> DeviceFunction:
 def _synthesising_both_ends(c: _Inverse) -> DeviceFunction:
     """Device function: ``count`` samples of a level of a boundary block, into shared memory or (finest) into rows."""
     threads, left, margin = c.of.build.threads, c.cut.left << c.of.levels, c.cut.left + c.cut.margin << c.of.levels
-    synthesise, put = synthesis(c.of.filter, c.of.lo, c.of.hi, c.of.build.padding), putting(c.of.build.padding)
+    synthesise = synthesis(c.of.filter, c.of.lo, c.of.hi, False)
 
     @device
     def compute(buffer, place, halo, source, output, count, finer, rows, start, tiles, gap, flags):
-        (even, odd), (next_even, next_odd) = source, output
         for v in range(cuda.threadIdx.x, (count + 7) >> 3, threads):
-            values = synthesise(buffer, v + (halo >> 2), even, odd, place)
+            values = synthesise(buffer, v + (halo >> 2), source, 0, place)
             if finer > 0:
-                put(buffer, v, next_even, next_odd, values)
+                store(buffer, output + 8 * v, values)
                 continue
             y0, y1, y2, y3, y4, y5, y6, y7 = values
             u = 8 * v
@@ -545,7 +528,7 @@ def _both_ends(c: _Inverse) -> DeviceFunction:
     levels, tile, threads, periodized = c.of.levels, c.of.tile, c.of.build.threads, c.of.periodized
     seam, margin, capacity, room, before, after = c.cut.seam, c.cut.margin, c.cut.capacity, c.room, c.before, c.after
     number, keeps, taps = np.dtype(c.of.build.dtype).type, c.function == "keep", c.of.filter.taps
-    first, second, spot = c.halves(1), c.halves(0), c.layout.spot
+    first, second = c.place(1), c.place(0)
     load, compute = _shrinking_both_ends(c), _synthesising_both_ends(c)
 
     @device
@@ -558,10 +541,8 @@ def _both_ends(c: _Inverse) -> DeviceFunction:
             stride = (n + 3) & ~3
             coarser = levels - level
             t = number(0) if keeps else thresholds[(extent.first + level - 1) * extent.rows + row]
-            even, odd = first if level & 1 else second
             here = gap >> level
-            kept = n - here
-            load(buffer, bands, begin, row * stride, place, even, odd, kept, seam << coarser, here, coarser == 0, t)
+            load(buffer, bands, begin, row * stride, place, n - here, seam << coarser, here, coarser == 0, t)
             begin += extent.rows * stride
             place += ((capacity >> level) + room + 3) & ~3
         cuda.syncthreads()
@@ -579,11 +560,10 @@ def _both_ends(c: _Inverse) -> DeviceFunction:
             compute(buffer, place, halo, source, output, count, finer, rows, start, tiles, gap, flags)
             cuda.syncthreads()
             if periodized and finer > 0:
-                even, odd = output
                 for t in range(thread, 2 * before + after, threads):
                     m = t if t < 2 * before else length + t
                     inside = 2 * before + (m - 2 * before) % length
-                    buffer[spot(m, even, odd)] = buffer[spot(inside, even, odd)]
+                    buffer[output + m] = buffer[output + inside]
                 cuda.syncthreads()
 
     return both_ends
@@ -599,9 +579,8 @@ def _shrinking(c: _Inverse, parts: tuple[tuple[int, int, int], ...]) -> DeviceFu
     (level, first_group, groups), *later = parts
     threads, number, keeps = c.of.build.threads, np.dtype(c.of.build.dtype).type, c.function == "keep"
     coarser, this, size = c.of.levels - level, level - 1, c.of.tile >> level
-    place, (even, odd) = sum(c.sizes[:this]), c.halves(level)
-    begins = (c.cut.left << coarser) - size - 2 * c.before
-    shrunk, quad = shrink(c.function, c.of.build.dtype), c.layout.quad
+    place, approximation = sum(c.sizes[:this]), c.place(level)
+    begins, shrunk = (c.cut.left << coarser) - size - 2 * c.before, shrink(c.function, c.of.build.dtype)
     others = _shrinking(c, tuple(later)) if later else None
 
     @device
@@ -619,7 +598,7 @@ def _shrinking(c: _Inverse, parts: tuple[tuple[int, int, int], ...]) -> DeviceFu
         if groups == threads or cuda.threadIdx.x < groups:
             store(buffer, place + 4 * v, (shrunk(d0, t), shrunk(d1, t), shrunk(d2, t), shrunk(d3, t)))
             if coarser == 0:
-                store(buffer, quad(v, even, odd), (a0, a1, a2, a3))
+                store(buffer, approximation + 4 * v, (a0, a1, a2, a3))
 
     return load
 
@@ -627,15 +606,15 @@ def _shrinking(c: _Inverse, parts: tuple[tuple[int, int, int], ...]) -> DeviceFu
 @cache
 def _synthesising(c: _Inverse, level: int) -> DeviceFunction:
     """Device function: a level of an interior tile, not the finest of the launch, all in shared memory."""
-    threads, place, (even, odd) = c.of.build.threads, sum(c.sizes[: level - 1]), c.halves(level)
-    next_even, next_odd = c.halves(level - 1)
+    threads, details = c.of.build.threads, sum(c.sizes[: level - 1])
+    source, target = c.place(level), c.place(level - 1)
     groups = -(-((c.of.tile >> (level - 1)) + c.halo) // (2 * PAIRS))
     rounds, rest = groups // threads, groups % threads
-    synthesise, put = synthesis(c.of.filter, c.of.lo, c.of.hi, c.of.build.padding), putting(c.of.build.padding)
+    synthesise = synthesis(c.of.filter, c.of.lo, c.of.hi, False)
 
     @device
     def group(buffer, v):
-        put(buffer, v, next_even, next_odd, synthesise(buffer, v, even, odd, place))
+        store(buffer, target + 8 * v, synthesise(buffer, v, source, 0, details))
 
     @device
     def step(buffer):
@@ -651,14 +630,14 @@ def _synthesising(c: _Inverse, level: int) -> DeviceFunction:
 @cache
 def _finest(c: _Inverse) -> DeviceFunction:
     """Device function: the samples of an interior tile from its finest level in shared memory."""
-    threads, (even, odd), first = c.of.build.threads, c.halves(1), c.before // 4
+    threads, source, first = c.of.build.threads, c.place(1), c.before // 4
     groups = c.of.tile // (2 * PAIRS)
     rounds, rest = groups // threads, groups % threads
-    synthesise = synthesis(c.of.filter, c.of.lo, c.of.hi, c.of.build.padding)
+    synthesise = synthesis(c.of.filter, c.of.lo, c.of.hi, False)
 
     @device
     def group(buffer, y, at, aligned, flags, v):
-        y0, y1, y2, y3, y4, y5, y6, y7 = synthesise(buffer, v + first, even, odd, 0)
+        y0, y1, y2, y3, y4, y5, y6, y7 = synthesise(buffer, v + first, source, 0, 0)
         values = y0, y1, y2, y3, y4, y5, y6, y7
         check((y0 + y1) + (y2 + y3) + (y4 + y5) + (y6 + y7), flags)
         if aligned:

@@ -28,7 +28,7 @@ from wavefilt.backends.cuda.statistics.block_search import BINS, LISTED_IN_BLOCK
 from wavefilt.backends.cuda.statistics.layout import MEDIAN
 from wavefilt.backends.cuda.thresholding import noise, shrink, threshold
 
-from .kernels import PAIRS, Rows, analysis, check, copying, extending, extensions, layout, put_some, putting, synthesis
+from .kernels import PAIRS, Rows, analysis, check, copying, extending, extensions, layout, put_some, synthesis
 from .tiling import NOT_FINITE, ROWS, Filter, grid, up4
 
 ROUNDS = 5
@@ -160,14 +160,20 @@ def _analysing(of: RowFilters) -> DeviceFunction:
 @cache
 def _synthesising(of: RowFilters) -> DeviceFunction:
     """Device function: one level but the finest, from its details to samples where its approximation was."""
-    synthesise, put = synthesis(of.filter, of.rec_lo, of.rec_hi, of.padding), putting(of.padding)
+    synthesise, pair = synthesis(of.filter, of.rec_lo, of.rec_hi, of.padding), layout(of.padding).pair
 
     @device
     def compute(buffer, v, source):
         odd, details = source
         return synthesise(buffer, v, 0, odd, details)
 
-    return _in_place(of, compute, device(lambda buffer, v, next_odd, values: put(buffer, v, 0, next_odd, values)))
+    @device
+    def write(buffer, v, next_odd, values):
+        first, second = pair(v, 0, next_odd)
+        store(buffer, first, values[:4])
+        store(buffer, second, values[4:])
+
+    return _in_place(of, compute, write)
 
 
 @cache

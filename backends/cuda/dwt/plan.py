@@ -15,9 +15,6 @@ from . import one_block
 from .kernels import Bands, Extent, Rows, Unchanged, extensions, forward, inverse
 from .tiling import Filter, FusedLevels, at_once, forward_tiling, grid, inverse_tiling, launches, suited_tile, up4
 
-PADDED_INVERSE = False
-"""Whether ``padding`` pads the tiles of the inverse too: two fewer conflicts in eight accesses, but more addresses."""
-
 
 class DwtPlan(Plan):
     """Launches of some fused levels each, the finest first.
@@ -59,8 +56,8 @@ class DwtPlan(Plan):
             own = [self.lengths[first + i] - (ahead.gap(n) >> i) for i in range(levels)]
             tables.append(extensions(f, mode, own))
             analysis = FusedLevels(lo, hi, f.periodized, build, levels, own_tile)
-            back_build = build._replace(padding=build.padding and PADDED_INVERSE)
-            synthesis = FusedLevels(rec_lo, rec_hi, f.periodized, back_build, levels, own_tile)
+            plain = build._replace(padding=False)  # the inverse is the same with padding
+            synthesis = FusedLevels(rec_lo, rec_hi, f.periodized, plain, levels, own_tile)
             self._compiled_for.append((analysis, synthesis))
             self._tiles.append((ahead.interior(n), back.interior(n)))
             offsets, pitches, _, _ = zip(*bands[first:last], strict=True)

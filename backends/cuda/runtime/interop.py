@@ -20,7 +20,7 @@ from numpy.typing import DTypeLike
 from wavefilt import arrays
 from wavefilt.arrays import Array, DType, check_axes, check_out, compute_dtype, on_gpu
 
-from .graph import checked, handle
+from .graph import handle
 from .interfaces import DeviceArray, Samples, Stream
 from .target import SIMULATED, CudaAPIError, DeviceNDArray, cuda
 
@@ -125,28 +125,13 @@ def _device_of(x: Any) -> int:
         raise TypeError(f"{type(x).__name__} does not tell its GPU: it has no __dlpack_device__") from None
 
 
-class _Current:
-    """A GPU's context made the current one by the driver itself: numba's own way takes 8 us."""
-
-    def __init__(self, number: int) -> None:
-        from cuda.bindings import driver
-
-        self._driver, self._context = driver, cuda.gpus[number].get_primary_context().handle
-
-    def __enter__(self) -> None:
-        checked(self._driver.cuCtxPushCurrent(self._context))
-
-    def __exit__(self, *_: object) -> None:
-        checked(self._driver.cuCtxPopCurrent())
-
-
 _numba = Library(
     name="numba",
     exhausted=CudaAPIError,
     stream_number=_stream_number,
     address=_address,
     device_of=_device_of,
-    current=_Current,
+    current=lambda number: cuda.gpus[number],
     empty=lambda shape, dtype, like: cuda.device_array(shape, dtype),
     ordered=lambda x, order: strided(x, tuple(x.shape[i] for i in order), tuple(x.strides[i] for i in order)),
     contiguous=lambda x, dtype: x if x.is_c_contiguous() and x.dtype == dtype else copied(x, dtype),
@@ -159,7 +144,6 @@ if SIMULATED:  # there are no addresses
         stream_number=lambda x: 0,
         address=lambda x: 0,
         device_of=lambda x: 0,
-        current=lambda number: cuda.gpus[0],
         ordered=lambda x, order: x.transpose(order),
     )
 LIBRARIES = {"cupy": _cupy, "torch": _torch}

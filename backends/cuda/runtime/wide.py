@@ -45,9 +45,6 @@ if SIMULATED:
         below = sum(abs(value) < low for value in values)
         return below, sum(np.uint32(low <= abs(value) <= high) << np.uint32(i) for i, value in enumerate(values))
 
-    def lowest(marks):
-        return (int(marks) & -int(marks)).bit_length() - 1
-
     def quotient(a, b):
         return a / b
 
@@ -172,15 +169,6 @@ else:
             return context.make_tuple(builder, signature.return_type, made)
 
         return types.Tuple((types.int32, types.uint32))(values, values.dtype, values.dtype), generate
-
-    @intrinsic
-    def lowest(typing, marks):
-        """The place of the lowest bit that is set."""
-
-        def generate(context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Values) -> Value:
-            return builder.zext(builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1)), ir.IntType(64))
-
-        return types.int64(types.uint32), generate
 
     @intrinsic
     def quotient(typing, a, b):

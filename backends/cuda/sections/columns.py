@@ -12,12 +12,16 @@ access is to a run of a row, without bank conflicts: there is nothing to pad.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from wavefilt.backends.cuda.runtime.interfaces import DeviceArray
+from wavefilt.backends.cuda.dwt.tiling import ROWS
+from wavefilt.backends.cuda.plan import Plan
+from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Kernel, Stream
 from wavefilt.backends.cuda.runtime.target import device
+
+Group = tuple[object, ...]
 
 
 class Plane(NamedTuple):
@@ -42,3 +46,28 @@ def tile_of(index, tiles):
     """Return row and column of a tile; LLVM divides unsigned numbers in 32 bits."""
     row = np.uint32(index) // np.uint32(tiles)
     return np.int64(row), np.int64(index) - np.int64(row) * tiles
+
+
+def short(*numbers: int) -> tuple[Any, ...]:
+    """Return sizes in 32 bits, with which kernels compute addresses in fewer instructions."""
+    return tuple(map(np.int32, numbers))
+
+
+class SectionsPlan(Plan):
+    """A plan with the launches of these kernels.
+
+    Blocks go down several tiles, at most ``most_turns``, where a launch still has ``fewest`` blocks.
+    """
+
+    fewest: int
+    most_turns: int
+
+    def launch_tiles(
+        self, kernel: Kernel, threads: int, tiles: tuple[int, int], stream: Stream, before: Group, after: Group
+    ) -> None:
+        """Launch ``kernel`` for some tiles across and down, with arguments before and after its `Tiling`."""
+        (across, down), sections = tiles, self.shape.rows
+        turns = max(min(across * down * sections // self.fewest, self.most_turns), 1)
+        for first in range(0, sections, ROWS):
+            blocks = across * -(-down // turns), min(sections - first, ROWS)
+            kernel[blocks, threads, stream](*before, Tiling(first, *short(across, turns)), *after)

@@ -24,7 +24,7 @@ import numpy as np
 from wavefilt.arrays import Array
 from wavefilt.backends.cuda.dwt.tiling import NOT_FINITE, ROWS, up4
 from wavefilt.backends.cuda.options import KernelOptions
-from wavefilt.backends.cuda.plan import ALONE, KEPT, Beside, GridsOf, Place, Plan, Shape, Shrinking
+from wavefilt.backends.cuda.plan import ALONE, KEPT, Beside, GridsOf, Place, Shape, Shrinking
 from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import Build, DeviceArray, DeviceFunction, Kernel, Stream
@@ -35,7 +35,7 @@ from wavefilt.backends.cuda.thresholding import KNOWN, shrink
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms.dual_tree import SHARE
 
-from .columns import Plane, Tiling, tile_of
+from .columns import Plane, SectionsPlan, Tiling, tile_of
 
 NEW, STEP = 8, 4
 """Rows that a step down the columns reads in the analysis, and rows of coefficients in the synthesis."""
@@ -657,19 +657,20 @@ class _At(NamedTuple):
     lowpass: tuple[int, int, int]
 
 
-class DualTreeSectionPlan(Plan):
+class DualTreeSectionPlan(SectionsPlan):
     """A launch for every level. Bands lie in the order of thresholds, which is that of directions reversed.
 
     Coefficients lie in ``parts``, real and imaginary ones in turn, and `layout` says where their magnitudes lie.
     """
 
-    noise = NoiseOf(SHARE, 2, BANDS)
+    noise, most_turns = NoiseOf(SHARE, 2, BANDS), TURNS
 
     def __init__(self, shape: Shape, options: KernelOptions) -> None:
         super().__init__(shape, options)
         s, filters = shape, shape.filters[0]
         down, along = (sizes(n, s.depth) for n in s.size)
-        self.launches, self._levels, start, end, found = s.depth, list[_At](), 0, 0, []
+        self.launches, self.fewest, self._levels = s.depth, options.blocks[1], list[_At]()
+        start, end, found = 0, 0, []
         for i in range(s.depth):
             ahead = Level.of(filters, i, self.build, False)
             back = Level.of(filters, i, self.build._replace(threads=synthesis_threads(s.dtype, options.threads)), True)
@@ -696,22 +697,6 @@ class DualTreeSectionPlan(Plan):
         """Whether rows of samples begin at multiples of four elements."""
         return interop.address(flat) % 16 == 0 and self.shape.size[1] % 4 == 0
 
-    def _launch(
-        self,
-        kernel: Kernel,
-        threads: int,
-        tiles: tuple[int, int],
-        stream: Stream,
-        before: tuple[object, ...],
-        after: tuple[object, ...],
-    ) -> None:
-        """Launch ``kernel`` for some tiles across and down; a grid has at most `ROWS` sections."""
-        (across, down), sections = tiles, self.shape.rows
-        turns = max(min(across * down * sections // self.options.blocks[1], TURNS), 1)
-        for first in range(0, sections, ROWS):
-            launch = kernel[(across * -(-down // turns), min(sections - first, ROWS)), threads, stream]
-            launch(*before, Tiling(first, across, turns), *after)
-
     def _plane(self, i: int, flat: DeviceArray) -> Plane:
         """Return where the i-th launch reads samples or, of `inverse`, writes them."""
         s = self.shape
@@ -722,7 +707,7 @@ class DualTreeSectionPlan(Plan):
         down, along = one.axes
         tiles = -(-along[1] // analysis_width(of)), -(-down[1] // turn(of))
         after = Plane(self._low, *one.lowpass), Coefficients(self.parts, self.magnitudes, one.bands)
-        self._launch(analysis(of), of.build.threads, tiles, stream, (self._plane(i, x), one.axes), after)
+        self.launch_tiles(analysis(of), of.build.threads, tiles, stream, (self._plane(i, x), one.axes), after)
 
     def inverse_launch(self, i: int, y: DeviceArray, stream: Stream, by: Shrinking = KEPT) -> None:
         one, of = self._levels[i], self._levels[i].synthesis
@@ -733,7 +718,7 @@ class DualTreeSectionPlan(Plan):
         tiles = -(-one.axes[1][1] // synthesis_width(of)), -(-2 * one.bands.rows // rows_in(of))
         source = Plane(self._low, *one.lowpass), Coefficients(details, weights, one.bands)
         after = self._plane(i, y), one.axes, wide, flags, checks
-        self._launch(synthesis(of, weighed), 2 * of.build.threads, tiles, stream, source, after)
+        self.launch_tiles(synthesis(of, weighed), 2 * of.build.threads, tiles, stream, source, after)
 
     def inverse(self, y: DeviceArray, stream: Stream, by: Shrinking = KEPT) -> None:
         super().inverse(y, stream, self.weighed(by, stream) if by.function in KNOWN else by)

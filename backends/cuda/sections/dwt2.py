@@ -1,8 +1,7 @@
 """The DWT of both axes: one level in one pass over tiles, as `columns` shows.
 
-Interior tiles check nothing; those at the edges look up how rows and columns go on. The bands of a level lie in one
-array: D, V and H of all sections, their rows close together, then the approximation, whose rows begin at multiples of
-four elements.
+Only tiles at the edges look up how rows and columns continue. The bands of a level lie in one array: D, V and H of all
+sections, their rows close together, then the approximation, whose rows begin at multiples of four elements.
 """
 
 from __future__ import annotations
@@ -14,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wavefilt.backends.cuda.dwt.kernels import extensions
-from wavefilt.backends.cuda.dwt.tiling import NOT_FINITE, ROWS, Filter, up4
+from wavefilt.backends.cuda.dwt.tiling import NOT_FINITE, Filter, up4
 from wavefilt.backends.cuda.options import KernelOptions
-from wavefilt.backends.cuda.plan import ALONE, KEPT, Beside, Place, Plan, Shape, Shrinking
+from wavefilt.backends.cuda.plan import ALONE, KEPT, Beside, Place, Shape, Shrinking
 from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import Build, DeviceArray, DeviceFunction, Kernel, Stream
@@ -26,7 +25,7 @@ from wavefilt.backends.cuda.statistics.layout import DetailLayout
 from wavefilt.backends.cuda.thresholding import shrink
 from wavefilt.thresholding.shrinkage import Shrinkage
 
-from .columns import Tiling, tile_of
+from .columns import Plane, SectionsPlan, short, tile_of
 
 STEP = 4
 """Coefficients of a step: of 2 STEP rows of samples, whose loads are under way together."""
@@ -75,17 +74,6 @@ class SectionLevel:
         """Pairs of samples across a tile whose coefficients are one for every second thread."""
         f = self.axes[1]
         return self.build.threads // 2 - f.low - f.high
-
-
-class Samples(NamedTuple):
-    """As `columns.Plane`, with rows and columns of a section."""
-
-    array: DeviceArray
-    begin: int
-    stride: int
-    pitch: int
-    rows: int
-    across: int
 
 
 class Bands(NamedTuple):
@@ -145,14 +133,14 @@ def _places(f: Filter, several: bool) -> DeviceFunction:
 
 
 @cache
-def _forward_edge(of: SectionLevel) -> DeviceFunction:
-    """Device function: samples of eight rows of the extension, in a column that is a sum of others.
+def _reading(of: SectionLevel) -> DeviceFunction:
+    """Device function: eight rows of a column, which at an edge are sums of some samples.
 
-    They pass through the places of the results.
+    At an edge, they pass through the places of the results.
     """
     number, threads, last = np.dtype(of.build.dtype).type, of.build.threads, of.height * of.build.threads
     (several_down, several_along), place_down = of.several, _places(of.axes[0], of.several[0])
-    load = load_column(STEP)
+    load, load_all = load_column(STEP), load_column(ROWS_NEW)
 
     @device
     def in_row(x, start, j, a, k, b, m, c):
@@ -171,14 +159,16 @@ def _forward_edge(of: SectionLevel) -> DeviceFunction:
         return value
 
     @device
-    def edge(buffer, target, x, source, pitch, r, n, table, begin, column):
+    def read(buffer, target, x, source, pitch, r, n, table, begin, column, interior):
         j, a, k, b, m, c = column
+        if interior:
+            return load_all(x, source + r * pitch + j, pitch)
         for i in range(ROWS_NEW):
             at = target + (i % STEP) * threads + i // STEP * last
             buffer[at] = extended(x, source, pitch, r + i, n, table, begin, j, a, k, b, m, c)
         return load(buffer, target, threads) + load(buffer, target + last, threads)
 
-    return edge
+    return read
 
 
 @cache
@@ -212,15 +202,15 @@ def forward(of: SectionLevel) -> Kernel:
     above = f.lead + warm * ROWS_NEW - kept  # the first row read, before the first under the tile
     f_lag, lead = f.lag, g.lead + g.lead % 2
     outputs = analysis(*of.down)
-    blank, load = (number(0),) * (len(outputs) + kept), load_column(ROWS_NEW)
+    blank = (number(0),) * (len(outputs) + kept)
     fill, step = (slide(outputs, (kept,), ROWS_NEW, computing) for computing in (False, True))
     shared, last = 2 * height * threads, height * threads
     put = put_at([i * threads + w * last for i in range(STEP) for w in range(2)])
-    place_along, edge, along_rows = _places(g, of.several[1]), _forward_edge(of), _analysing_rows(of)
+    place_along, read, along_rows = _places(g, of.several[1]), _reading(of), _analysing_rows(of)
 
     @kernel(of.build, of, registers=forward_registers(of.build.dtype, of.taps))
     def sections_forward_kernel(samples, bands, tiling, table, entries):
-        x, source, plane, pitch, rows, across = samples
+        (x, source, plane, pitch), (rows, across) = samples
         array, stride, band, lowpass, lowpass_plane, lowpass_pitch, rows_out, across_out = bands
         (first_section, tiles, turns), (begin_down, begin_along) = tiling, entries
         buffer = cuda.shared.array(shared, number)
@@ -239,36 +229,18 @@ def forward(of: SectionLevel) -> Kernel:
         low += first_row * low_pitch + first + u
         high += first_row * across_out + first + u
         window = part * last + 2 * u
-        interior = top >= 0 and left >= 0 and left + threads <= across
-        state = blank
-        if interior and 2 * (first_row + turns * height) + f_lag <= rows:
-            at = source + top * pitch + left + thread
-            for _ in range(warm):
-                state = fill(state, load(x, at, pitch))
-                at += ROWS_NEW * pitch
-            for _ in range(turns):
-                target = thread
-                for _ in range(steps):
-                    state = step(state, load(x, at, pitch))
-                    at += ROWS_NEW * pitch
-                    put(buffer, target, state)
-                    target += STEP * threads
-                cuda.syncthreads()
-                if u < width:
-                    along_rows(buffer, array, window, low, low_pitch, high, across_out, height)
-                low += height * low_pitch
-                high += height * across_out
-                cuda.syncthreads()
-            return
-        column = place_along(table, begin_along, left + thread, across)
+        across_inside = left >= 0 and left + threads <= across
+        interior = across_inside and top >= 0 and 2 * (first_row + turns * height) + f_lag <= rows
+        column, state = place_along(table, begin_along, left + thread, across), blank
         for _ in range(warm):
-            state = fill(state, edge(buffer, thread, x, source, pitch, top, rows, table, begin_down, column))
+            state = fill(state, read(buffer, thread, x, source, pitch, top, rows, table, begin_down, column, interior))
             top += ROWS_NEW
         stop = min(first_row + turns * height, rows_out)
         while first_row < stop:
             target = thread
             for _ in range(steps):
-                state = step(state, edge(buffer, target, x, source, pitch, top, rows, table, begin_down, column))
+                found = read(buffer, target, x, source, pitch, top, rows, table, begin_down, column, interior)
+                state = step(state, found)
                 top += ROWS_NEW
                 put(buffer, target, state)
                 target += STEP * threads
@@ -289,46 +261,44 @@ def inverse_registers(dtype: str, taps: int, periodized: bool, function: str) ->
     return None if dtype == "float64" or taps > 16 or heavy else 56 if taps <= 8 and not periodized else 64
 
 
-@cache
-def _shrinking(dtype: str, function: str) -> tuple[DeviceFunction, DeviceFunction]:
-    """Device functions: a coefficient shrunk, or one of the approximation, whose threshold is 0, as it is; 2 x 4."""
-    threshold = shrink(function, dtype)
-
-    @device
-    def shrunk(d, t):
-        return threshold(d, t) if d == d else d  # what is not finite has to stay so
-
-    @device
-    def four(values, t):
-        a, b, c, d = values
-        return shrunk(a, t), shrunk(b, t), shrunk(c, t), shrunk(d, t)
-
-    return shrunk, device(lambda low, high, s, t: four(low, s) + four(high, t))
-
-
 @device
 def _within(i, n, periodized):
-    """A coefficient of the row or column going round, or one that is there though it is not used."""
+    """Return the place of a coefficient, periodic beyond the ends, or else of any, since it is not used."""
     if i < 0 or i >= n:
         return (i + n) % n if periodized else min(max(i, 0), n - 1)
     return i
 
 
 @cache
-def _inverse_edge(of: SectionLevel, function: str) -> DeviceFunction:
-    """Device function: coefficients of four rows at an edge, shrunk, by way of the places of what comes of them."""
-    half, round_down = of.build.threads // 2, of.periodized[0]
-    (shrunk, _), load = _shrinking(of.build.dtype, function), load_column(2 * STEP)
+def _reading_coefficients(of: SectionLevel, function: str) -> DeviceFunction:
+    """Device function: coefficients of four rows of two bands, shrunk by ``s`` and ``t``; 0 for an approximation.
+
+    At an edge, they pass through the places of the results.
+    """
+    half, round_down, threshold = of.build.threads // 2, of.periodized[0], shrink(function, of.build.dtype)
+    load, load_all = load_column(STEP), load_column(2 * STEP)
 
     @device
-    def edge(buffer, target, bands, low, low_pitch, high, high_pitch, s, t, row, rows):
+    def shrunk(d, t):
+        return threshold(d, t) if d == d else d  # NaN has to stay NaN
+
+    @device
+    def four(values, t):
+        a, b, c, d = values
+        return shrunk(a, t), shrunk(b, t), shrunk(c, t), shrunk(d, t)
+
+    @device
+    def read(buffer, target, bands, low, low_pitch, high, high_pitch, s, t, row, rows, interior):
+        if interior:
+            found = load(bands, low + row * low_pitch, low_pitch)
+            return four(found, s) + four(load(bands, high + row * high_pitch, high_pitch), t)
         for i in range(STEP):
             r = _within(row + i, rows, round_down)
             buffer[target + i * half] = shrunk(bands[low + r * low_pitch], s)
             buffer[target + (i + STEP) * half] = shrunk(bands[high + r * high_pitch], t)
-        return load(buffer, target, half)
+        return load_all(buffer, target, half)
 
-    return edge
+    return read
 
 
 @cache
@@ -373,23 +343,19 @@ def inverse(of: SectionLevel, function: str) -> Kernel:
     warm = -(-kept // STEP)
     above = f.low + warm * STEP - kept
     outputs = synthesis(*of.down, f)
-    blank, load = (number(0),) * (len(outputs) + 2 * kept), load_column(STEP)
+    blank = (number(0),) * (len(outputs) + 2 * kept)
     fill, step = (slide(outputs, (kept, kept), STEP, computing) for computing in (False, True))
     last = 2 * height * half  # elements of what came of A and H; then of V and D
     shared, keeps, round_along = 2 * last, function == "keep", of.periodized[1]
     put = put_at([i * half for i in range(2 * STEP)])
-    (_, both), edge, along_rows = (
-        _shrinking(of.build.dtype, function),
-        _inverse_edge(of, function),
-        _synthesising_rows(of),
-    )
+    read, along_rows = _reading_coefficients(of, function), _synthesising_rows(of)
     limit = inverse_registers(of.build.dtype, of.taps, any(of.periodized), function)
 
     @kernel(of.build, of, function, registers=limit)
     def sections_inverse_kernel(bands, sections, tiling, thresholds, first, samples, aligned, flags, checks):
         """Samples that are not finite are flagged with ``checks``."""
         array, stride, band, lowpass, lowpass_plane, lowpass_pitch, rows_in, across_in = bands
-        (first_section, tiles, turns), (y, target, plane, pitch, rows, across) = tiling, samples
+        (first_section, tiles, turns), ((y, target, plane, pitch), (rows, across)) = tiling, samples
         buffer = cuda.shared.array(shared, number)
         thread = cuda.threadIdx.x
         section = first_section + cuda.blockIdx.y
@@ -414,60 +380,39 @@ def inverse(of: SectionLevel, function: str) -> Kernel:
         place, row = 2 * (first_pair + u), 2 * first_row + part * height
         at = target + section * plane + row * pitch + place
         window = part * height * half + u
-        total = number(0)
-        state = blank
-        interior = top >= 0 and left >= 0 and left + half <= across_in and 2 * (first_row + turns * height) <= rows
-        if interior and top + warm * STEP + turns * height <= rows_in:
-            low += top * low_pitch + left + u
-            high += top * across_in + left + u
-            for _ in range(warm):
-                state = fill(state, both(load(array, low, low_pitch), load(array, high, across_in), s, t))
-                low += STEP * low_pitch
-                high += STEP * across_in
-            for _ in range(turns):
-                start = part * last + u
-                for _ in range(steps):
-                    state = step(state, both(load(array, low, low_pitch), load(array, high, across_in), s, t))
-                    low += STEP * low_pitch
-                    high += STEP * across_in
-                    put(buffer, start, state)
-                    start += 2 * STEP * half
-                cuda.syncthreads()
-                if u < width:
-                    total += along_rows(buffer, y, window, at, pitch, aligned, False, height)
-                at += 2 * height * pitch
-                cuda.syncthreads()
-        else:
-            i = _within(left + u, across_in, round_along)
-            low += i
-            high += i
+        column, bottom = _within(left + u, across_in, round_along), first_row + turns * height
+        low += column
+        high += column
+        interior = top >= 0 and left >= 0 and left + half <= across_in and bottom - above + warm * STEP <= rows_in
+        total, state, start = number(0), blank, part * last + u
+        for _ in range(warm):
+            found = read(buffer, start, array, low, low_pitch, high, across_in, s, t, top, rows_in, interior)
+            state = fill(state, found)
+            top += STEP
+        stop = min(2 * bottom, rows)
+        while 2 * first_row < stop:
             start = part * last + u
-            for _ in range(warm):
-                state = fill(state, edge(buffer, start, array, low, low_pitch, high, across_in, s, t, top, rows_in))
+            for _ in range(steps):
+                found = read(buffer, start, array, low, low_pitch, high, across_in, s, t, top, rows_in, interior)
+                state = step(state, found)
                 top += STEP
-            stop = min(2 * (first_row + turns * height), rows)
-            while 2 * first_row < stop:
-                start = part * last + u
-                for _ in range(steps):
-                    state = step(state, edge(buffer, start, array, low, low_pitch, high, across_in, s, t, top, rows_in))
-                    top += STEP
-                    put(buffer, start, state)
-                    start += 2 * STEP * half
-                cuda.syncthreads()
-                if u < width and place < across:
-                    here = min(height, rows - row)
-                    total += along_rows(buffer, y, window, at, pitch, aligned, place + 1 == across, here)
-                at += 2 * height * pitch
-                row += 2 * height
-                first_row += height
-                cuda.syncthreads()
+                put(buffer, start, state)
+                start += 2 * STEP * half
+            cuda.syncthreads()
+            if u < width and place < across:
+                here = min(height, rows - row)
+                total += along_rows(buffer, y, window, at, pitch, aligned, place + 1 == across, here)
+            at += 2 * height * pitch
+            row += 2 * height
+            first_row += height
+            cuda.syncthreads()
         if checks and total - total != 0:
             flags[NOT_FINITE] = 1
 
     return sections_inverse_kernel
 
 
-class SectionPlan(Plan):
+class SectionPlan(SectionsPlan):
     """A launch for every level; the bands of one lie together, D, V and H of all sections, then the approximation."""
 
     early, together = BANDS, BANDS
@@ -486,7 +431,7 @@ class SectionPlan(Plan):
         for axis, mode in enumerate(s.modes):
             if mode in ("reflect", "antireflect") and 1 in [own[axis] for own in sizes[:-1]]:
                 raise ValueError(f"mode={mode!r} needs more than one sample at every level of both axes")
-        self.launches, self._taps_down = s.depth, f.taps
+        self.launches, self.fewest, self.most_turns = s.depth, options.blocks[0], f.taps // TAPS_A_TURN
         self._threads = max(options.threads, 1 << (2 * max(f.taps, g.taps) - 1).bit_length())
         tile = options.tile or TILE_BYTES // np.dtype(s.dtype).itemsize
         self._height = max(tile // self._threads // STEP, 1) * STEP
@@ -500,13 +445,13 @@ class SectionPlan(Plan):
         self._entries = list(zip(ends[::2], ends[1::2], strict=False))
         self._table = cuda.to_device(np.concatenate(tables))
         self._starts, bands = [0], []
-        self._bands, self._samples = list[Any](), [(0, s.samples, *_short(sizes[0][1], *sizes[0]))]
+        self._bands, self._planes = list[Any](), list[Any]([(0, s.samples, np.int32(s.size[1]))])
         for rows, wide in sizes[1:]:
             start, pitch, across = self._starts[-1], up4(rows * wide), up4(wide)
             bands += [(start + i * s.rows * pitch, pitch, rows * wide, s.rows) for i in range(BANDS)]
-            lowpass, plane, own = BANDS * s.rows * pitch, rows * across, _short(across, rows, wide)
+            lowpass, plane, own = BANDS * s.rows * pitch, rows * across, short(across, rows, wide)
             self._bands.append((pitch, s.rows * pitch, lowpass, plane, *own))
-            self._samples.append((lowpass, plane, *own))
+            self._planes.append((lowpass, plane, own[0]))
             self._starts.append(start + lowpass + s.rows * plane)
         end = self._starts[-1]
         array = self.buffer("details", end + s.rows * bands[0][1] // 8 + 8)
@@ -521,41 +466,24 @@ class SectionPlan(Plan):
         """The bands and the approximation of the i-th level, in this plan's array or one laid out like it."""
         return self._levels[i] if array is None else array[self._starts[i] :]
 
-    def _launch(
-        self,
-        kernel: Kernel,
-        across: int,
-        rows: int,
-        stream: Stream,
-        before: tuple[object, ...],
-        after: tuple[object, ...],
-    ) -> None:
-        """Launch ``kernel`` for some tiles across and rows of coefficients; a grid has at most `ROWS` sections."""
-        sections, down = self.shape.rows, -(-rows // self._height)
-        turns = max(min(across * down * sections // self.options.blocks[0], self._taps_down // TAPS_A_TURN), 1)
-        blocks, tiles = across * -(-down // turns), _short(across, turns)
-        for first in range(0, sections, ROWS):
-            launch = kernel[(blocks, min(sections - first, ROWS)), self._threads, stream]
-            launch(*before, Tiling(first, *tiles), *after)
-
     def forward_launch(self, i: int, x: DeviceArray, stream: Stream, beside: Beside = ALONE) -> None:
         rows, columns = self._sizes[i + 1]
-        kernel, across = forward(self._analysis), -(-columns // self._analysis.forward_width)
-        samples = Samples(self._levels[i - 1] if i else x, *self._samples[i])
+        tiles = -(-columns // self._analysis.forward_width), -(-rows // self._height)
+        samples = Plane(self._levels[i - 1] if i else x, *self._planes[i]), short(*self._sizes[i])
         bands, table = Bands(self._levels[i], *self._bands[i]), (self._table, self._entries[i])
-        self._launch(kernel, across, rows, stream, (samples, bands), table)
+        self.launch_tiles(forward(self._analysis), self._threads, tiles, stream, (samples, bands), table)
 
     def inverse_launch(self, i: int, y: DeviceArray, stream: Stream, by: Shrinking = KEPT) -> None:
-        (rows, columns), sections = self._sizes[i], self.shape.rows
+        (rows, columns), sections, size = self._sizes[i], self.shape.rows, short(*self._sizes[i])
         kernel = inverse(self._synthesis, by.function)
-        across = -(-((columns + 1) // 2) // self._synthesis.inverse_width)
+        tiles = -(-((columns + 1) // 2) // self._synthesis.inverse_width), -(-((rows + 1) // 2) // self._height)
         target = self._level(i - 1, by.details) if i else y
         limits = target if by.thresholds is None else by.thresholds, BANDS * i * sections
         wide, checks = i > 0 or (columns % 2 == 0 and self.aligned(y)), by.source is not None and i == 0
         flags = self.flags if by.source is None else by.source.flags
-        bands, samples = Bands(self._level(i, by.details), *self._bands[i]), Samples(target, *self._samples[i])
+        bands, samples = Bands(self._level(i, by.details), *self._bands[i]), (Plane(target, *self._planes[i]), size)
         after = *limits, samples, wide, flags, checks
-        self._launch(kernel, across, (rows + 1) // 2, stream, (bands, sections), after)
+        self.launch_tiles(kernel, self._threads, tiles, stream, (bands, sections), after)
 
     def approximation(self) -> Place:
         (_, _, lowpass, plane, *_), (rows, columns) = self._bands[-1], self._sizes[-1]
@@ -575,8 +503,3 @@ class SectionPlan(Plan):
         approximation = slice(self._starts[-2] + self._bands[-1][2], self._starts[-1])
         target[approximation].copy_to_device(self.layout.array[approximation], stream=stream)
         return target
-
-
-def _short(*numbers: int) -> tuple[Any, ...]:
-    """Return sizes in 32 bits, with which kernels compute addresses in fewer instructions."""
-    return tuple(map(np.int32, numbers))

@@ -8,7 +8,7 @@ Long bands: many blocks for each, in passes over the details,
     finish   goes through the lists, and finds the median of the few values in the bin that holds it
 
 and `scan` again and again, without lists, where several rows share a median or a search has not ended: the last block
-of a band lays its next window by what all have counted, or `narrow` does where several batches are counted.
+of a band lays its next window from the counts of all.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from wavefilt.backends.cuda.dwt.tiling import ROWS
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import Build, DeviceArray, DeviceFunction, Kernel
 from wavefilt.backends.cuda.runtime.target import cuda, device
-from wavefilt.backends.cuda.runtime.wide import bin_of, compare, load4, lowest, value_of
+from wavefilt.backends.cuda.runtime.wide import bin_of, compare, load4, value_of
 
 from . import block_search as window
 from .block_search import BINS, WORKSPACE, first_shift, magnitudes
@@ -55,12 +55,15 @@ class Samples(NamedTuple):
 
 
 class How(NamedTuple):
-    """Options of a pass: the finest bands that are searched, and whether it sums squares, lists, and pools rows."""
+    """Options of a launch: how many of the finest bands are searched, and whether it sums squares and lists.
+
+    A pass over several batches has a launch for each; of the ``later`` finest bands a later launch counts more values.
+    """
 
     medians: int
     with_energy: bool
     listing: bool
-    pooled: bool
+    later: int
 
 
 def room_for(n: int) -> int:
@@ -224,7 +227,7 @@ def _listing(dtype: str, threads: int, stage: int) -> tuple[DeviceFunction, Devi
         if listing:  # every thread, so that a warp adds up before one atomic
             place = np.int32(cuda.atomic.add(tally, 1, np.int32(cuda.popc(marks))))
         while marks != 0:
-            i = lowest(marks)
+            i = cuda.ffs(marks) - 1
             marks = np.uint32(marks & (marks - 1))
             k = keys[np.uint64(at + (i >> 2) * 4 * threads + (i & 3))]
             if place < stage:
@@ -278,7 +281,7 @@ def scan(build: Build, stage: int, share: float = MEDIAN) -> Kernel:
     """Kernel of one pass: values of every segment by bin of its window, values below, and if wanted sums of squares.
 
     ``medians`` finest bands are searched. ``listing`` the values in the window as well, behind the details, from
-    ``ends``. The last block of a segment lays the next window, and when ``listing`` sums the squares of all.
+    ``ends``. The last block of a segment in a pass lays the next window, and when ``listing`` sums the squares of all.
     """
     dtype, threads = build.dtype, build.threads
     key = np.dtype(f"i{np.dtype(dtype).itemsize}").type
@@ -292,7 +295,7 @@ def scan(build: Build, stage: int, share: float = MEDIAN) -> Kernel:
     def scan(where, groups, chunk, how, search, partial, energy):
         details, keys, bands, ends, rows = where
         state, counts, edges, middle = search.state, search.counts, search.edges, search.middle
-        medians, with_energy, listing, pooled = how
+        medians, with_energy, listing, later = how
         histogram = cuda.shared.array(BINS, np.int32)
         workspace = cuda.shared.array(WORKSPACE, np.int64)
         staged = cuda.shared.array(stage, key)
@@ -308,7 +311,7 @@ def scan(build: Build, stage: int, share: float = MEDIAN) -> Kernel:
         band, parts, part = _segment(bands, chunk, cuda.gridDim.x - 1 - cuda.blockIdx.x)
         n, pitch = bands[band * PLACES + LENGTH], bands[band * PLACES + PITCH]
         source = bands[band * PLACES + OFFSET] + row * pitch
-        segment = band * groups + (row if groups > 1 else 0)
+        segment, blocks = (band * groups + row, parts) if groups > 1 else (band, parts * rows)
         field = segment * window.FIELDS
         searched = band < medians and (state[field + window.SHIFT] != window.DONE or state[field + window.NEXT] != 0)
         first, last = part * chunk, min((part + 1) * chunk, n)
@@ -322,7 +325,7 @@ def scan(build: Build, stage: int, share: float = MEDIAN) -> Kernel:
                 above = following(keys, source + first, last - first, state[field + window.LOW], least)
                 if thread == 0:
                     cuda.atomic.min(middle, 2 * segment + 1, above)
-                if not pooled and window.last_of(parts, state, field, tally) and thread == 0:
+                if band >= later and window.last_of(blocks, state, field, tally) and thread == 0:
                     state[field + window.NEXT] = 0
             return
         low, shift, longest, target_list = (
@@ -359,7 +362,7 @@ def scan(build: Build, stage: int, share: float = MEDIAN) -> Kernel:
         add(histogram, counts, segment)
         if thread == 0:
             cuda.atomic.add(state, field + window.BELOW, np.int64(tally[0]))
-        if not pooled and window.last_of(parts, state, field, tally):
+        if band >= later and window.last_of(blocks, state, field, tally):
             narrower(search, segment, workspace)
             if with_energy and listing:
                 square, begin = 0.0, (row + 1) * cuda.gridDim.x - 1 - cuda.blockIdx.x - part
@@ -397,29 +400,6 @@ def gather(build: Build) -> Kernel:
             energy[segment] = sums[0] + (energy[segment] if again else 0.0)
 
     return gather
-
-
-@cache
-def narrow(build: Build, share: float = MEDIAN) -> Kernel:
-    """Kernel, after a pass over several batches: every segment's next window, or its middle values.
-
-    Not where the list of a row, ``pitch`` elements from the next, is too long: such a pass has not counted all values.
-    """
-    narrower = window.narrowing(build.dtype, build.threads, share)
-
-    @kernel(build, share)
-    def narrow(search, pitch):
-        state = search.state
-        workspace = cuda.shared.array(WORKSPACE, np.int64)
-        field = cuda.blockIdx.x * window.FIELDS
-        if state[field + window.LISTED] > window.room(pitch):
-            return
-        if state[field + window.SHIFT] != window.DONE:
-            narrower(search, cuda.blockIdx.x, workspace)
-        elif cuda.threadIdx.x == 0:
-            state[field + window.NEXT] = 0
-
-    return narrow
 
 
 @cache
@@ -578,7 +558,7 @@ def _filling(dtype: str, threads: int, room: int, drawn: int, share: float) -> D
             place = np.int32(cuda.atomic.add(tally, 1, np.int32(cuda.popc(inside))))
             at = begin + start + 4 * thread
             while inside != 0 and place < room:
-                i = lowest(inside)
+                i = cuda.ffs(inside) - 1
                 inside = np.uint32(inside & (inside - 1))
                 values[np.uint32(place)] = keys[np.uint64(at + (i >> 2) * 4 * threads + (i & 3))] & mask
                 place = np.int32(place + 1)

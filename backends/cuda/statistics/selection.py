@@ -185,15 +185,13 @@ class Selection:
         """One pass of `_passes`."""
         build, searched = self.build._replace(threads=self.options.scan), last - first
         scan, search = kernels.scan(build, self.options.stage, self._share), self._from(first)
-        how = How(searched, summed > 0, listing, self._pooled)
-        for layout, partial in zip(self.layouts, self._partial, strict=True):
+        counts = [*map(len, self.layouts[1:]), 0]  # of bands in the next launch
+        for layout, partial, later in zip(self.layouts, self._partial, counts, strict=True):
             if across := self._across(layout, first, max(last, summed)):
+                how = How(searched, summed > 0, listing, later)
                 chunk = chunk_for(layout.bands[first].length, self.options.chunk)
                 launch = scan[grid(across, layout.rows), build.threads, stream]
                 launch(self._where(layout, first), self.groups, chunk, how, search, partial, self.energy)
-        if searched and self._pooled:
-            narrow = kernels.narrow(build, self._share)[searched * self.groups, build.threads, stream]
-            narrow(search, self.layouts[0].bands[0].pitch)
 
     def _finish(self, bands: int, stream: Stream) -> None:
         """Launch what fills ``middle`` of the finest bands from the lists of their first window.
