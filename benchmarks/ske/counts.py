@@ -288,7 +288,7 @@ def inverse_block(problem: Problem, cut: Tiling, n: int = 0, longest: bool = Fal
 # rows denoised by one block each: constants of `dwt.one_block`, which imports the compiler; a test compares them
 
 ROUNDS, THREADS, MOST_TAPS, MOST_LEVELS, MOST_SAMPLES = 5, (128, 256, 512), 32, 8, 48 << 20
-BESIDE, ROW_REGISTERS, FEW = 10608, 64, 128
+BESIDE, ROW_REGISTERS, FEW = 9576, 64, 128
 """Bytes of shared memory beside the row, registers per thread, and values whose median is found by comparing them."""
 ROW_LEVEL = 255
 """Other instructions of a warp per level, for guards and addresses; from counts of executed instructions."""
@@ -359,18 +359,18 @@ def _row_block(problem: Problem, longest: bool) -> Warp:
 
 
 def _block_median(warp: Warp, n: int) -> None:
-    """Count the median of n values in shared memory: a histogram and a list of one bin, or all comparisons."""
+    """Count the median of n values in shared memory: three histograms, or all comparisons."""
     if n <= FEW:  # by one warp
         times = n * n / WARP / 4
         warp.issue(times if warp.longest else times * WARP / warp.problem.threads, int=18, other=7, wavefront=1)
         warp.wait(1, shared=n / 4)
         return
     times, clear = warp.executions(-(-n // 4)), BINS / warp.problem.threads
-    warp.issue(clear, int=4, other=2)
-    warp.access(2 * times, 4)
-    warp.issue(times, int=24, fma=4, other=8, wavefront=8)  # atomics of hot bins collide
+    warp.issue(3 * clear, int=4, other=2)
+    warp.access(3 * times, 4)
+    warp.issue(3 * times, int=24, other=8, wavefront=8)  # atomics of hot bins collide
     warp.issue(1, int=120, other=60)
-    warp.wait(LOCATE["barriers"] + 7, shared=LOCATE["shared"] + times + clear / 4 + 12)
+    warp.wait(3 * (LOCATE["barriers"] + 3), shared=3 * (LOCATE["shared"] + times + clear / 4))
 
 
 # the search for the median: constants of `selection`, which imports the compiler; a test compares them

@@ -441,11 +441,8 @@ MISLEADING = {
 
 
 @pytest.mark.parametrize("kind", MISLEADING)
-def test_rows_of_one_block_that_mislead_the_search(monkeypatch, kind):
+def test_rows_of_one_block_that_mislead_the_search(kind):
     """Equal and zero details, denormals, and details near the largest float32 or far from those of a sample."""
-    from wavefilt.backends.cuda.statistics import block_search
-
-    monkeypatch.setattr(block_search, "LISTED_IN_BLOCK", 6)
     x = MISLEADING[kind](samples((1, 200)) - 3).astype("f4")
     alone, divided = one_block_or_many(x, wavelet="haar", rule="universal", level=3)
     assert np.array_equal(alone, divided)

@@ -24,7 +24,7 @@ from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import Build, DeviceArray, DeviceFunction, Kernel, Stream
 from wavefilt.backends.cuda.runtime.target import cuda, device, shared_memory
 from wavefilt.backends.cuda.runtime.wide import load4, store, value_of
-from wavefilt.backends.cuda.statistics.block_search import BINS, LISTED_IN_BLOCK, WORKSPACE, few, middles
+from wavefilt.backends.cuda.statistics.block_search import BINS, WORKSPACE, few, first_shift, selecting
 from wavefilt.backends.cuda.statistics.layout import MEDIAN
 from wavefilt.backends.cuda.thresholding import noise, shrink, threshold
 
@@ -259,7 +259,7 @@ def denoising(of: RowFilters, function: str, most: int) -> Kernel:
     places, two_each = PLACES * (MOST_LEVELS + 1), 2 * MOST_LEVELS
     load, finest, extend = _loading(of), _finest(of), extending(of.filter, dtype, threads, of.padding)
     analyse, synthesise, measure = _analysing(of), _synthesising(of), _measuring(threads)
-    middle, noise_of = middles(threads), noise(MEDIAN)
+    select, widest, noise_of = selecting(4, threads, True), first_shift(4), noise(MEDIAN)
     linear, fixed, bayes = (threshold(rule, 1) for rule in RULES)
     shrunk, copy = shrink(function, dtype), copying(threads)
 
@@ -271,10 +271,8 @@ def denoising(of: RowFilters, function: str, most: int) -> Kernel:
         buffer, keys = cuda.shared.array(0, real), cuda.shared.array(0, bits)  # the same memory
         histogram = cuda.shared.array(BINS, np.int32)
         workspace = cuda.shared.array(WORKSPACE, np.int32)
-        least = cuda.shared.array(1, np.int64)
+        least = cuda.shared.array(1, bits)
         where = cuda.shared.array(places, np.int32)
-        listed = cuda.shared.array(LISTED_IN_BLOCK, bits)
-        tally = cuda.shared.array(2, np.int32)
         two_middles = cuda.shared.array(two_each, bits)
         energy = cuda.shared.array(MOST_LEVELS, np.float64)
         limits = cuda.shared.array(MOST_LEVELS, number)
@@ -304,7 +302,12 @@ def denoising(of: RowFilters, function: str, most: int) -> Kernel:
         for level in range(searched):
             begin, count = where[PLACES * level + DETAILS], where[PLACES * (level + 1) + LENGTH]
             if count > most:
-                middle(buffer, keys, begin, count, histogram, workspace, least, listed, tally, two_middles, 2 * level)
+                rank, even = np.int64((count - 1) >> 1), count & 1 == 0
+                lower, upper = select(
+                    keys, begin, count, np.int64(0), np.int64(widest), rank, even, histogram, workspace, least
+                )
+                if thread == 0:
+                    two_middles[2 * level], two_middles[2 * level + 1] = lower, upper
             elif level % warps == thread >> 5:
                 few(buffer, keys, begin, count, two_middles, 2 * level)
         cuda.syncthreads()
