@@ -380,8 +380,6 @@ DRAWN_BYTES, PARTS, CLOSE, WHOLE = 1 << 15, 66, 4096, 36 << 10
 SELECT, SCAN, ROW, FULL = 512, 256, 128, 528
 """Threads of a block that samples or searches a list, of one that scans a row, and of one that handles a short row if
 there are more than `FULL`; else it has as many as the first."""
-ROW_ROOM, ROW_DRAWN, ROW_LISTED = 2560, 1024, 1 / 11
-"""Values of a row in shared memory, values of its sample, and share of a longer row that is listed."""
 LOCATE = {"barriers": 3, "shared": 12}
 """Dependent operations to find the bin of a rank."""
 LAST = 3
@@ -404,18 +402,14 @@ def search(problem: Problem) -> list[Launch]:
 
 
 def _row_median(problem: Problem) -> Launch:
-    """Count the median of a short row: of all values, or of those in a sampled window."""
+    """Count the median of a short row: three histograms of all values."""
     n, threads = problem.lengths[1], SELECT if problem.rows <= FULL else ROW
     warp, rounds = Warp(problem), n / (4 * threads)
     warp.issue(1, int=600, other=400)
-    warp.issue(BINS / threads, int=14, other=6)
-    warp.access(rounds, 4)
-    warp.issue(rounds, int=28, fma=8, other=8)
-    warp.issue(WARP / threads, wavefront=1200 + 0.065 * n)  # atomics collide
-    listed = n if n <= ROW_ROOM else ROW_LISTED * n
-    warp.wait(3 * (LOCATE["barriers"] + 3), 0.9 * rounds + 3, 3 * listed / threads + 3 * LOCATE["shared"])
-    if n > ROW_ROOM:
-        warp.wait(2 * LOCATE["barriers"] + 6, ROW_DRAWN // threads // 4 + 1, 2 * LOCATE["shared"])
+    warp.issue(3 * BINS / threads, int=14, other=6)
+    warp.access(3 * rounds, 4)
+    warp.issue(3 * rounds, int=28, other=8, wavefront=8)  # atomics collide
+    warp.wait(3 * (LOCATE["barriers"] + 3), 3 * rounds, 3 * rounds + 3 * LOCATE["shared"])
     return _search_launch("whole", warp, problem.rows, threads, n)
 
 
@@ -473,6 +467,6 @@ def _listed(problem: Problem) -> float:
 
 def _search_launch(name: str, warp: Warp, blocks: int, threads: int, elements: float) -> Launch:
     size = SAMPLE * warp.problem.rows * elements
-    shared = ({"whole": 27, "scan": 24, "finish": 25}.get(name, 10)) << 10
+    shared = ({"whole": 13, "scan": 24, "finish": 25}.get(name, 10)) << 10
     counts, registers = (dict(warp.instructions), dict(warp.loads), warp.barriers), 56 if name == "whole" else 48
     return Launch(name, max(blocks, 1), threads, *counts, size, 0, size, registers=registers, shared=shared)

@@ -50,7 +50,7 @@ def test_cases_are_measured_and_failures_kept():
 def test_constants_of_the_counts_are_those_of_the_kernels():
     from wavefilt.backends.cuda.dwt import kernels, one_block
     from wavefilt.backends.cuda.options import KernelOptions
-    from wavefilt.backends.cuda.statistics import search_kernels, selection
+    from wavefilt.backends.cuda.statistics import selection
 
     for module, names in {
         selection: ("BINS", "PARTS", "CLOSE", "SAMPLERS", "BLOCKS"),
@@ -59,7 +59,6 @@ def test_constants_of_the_counts_are_those_of_the_kernels():
     }.items():
         for name in names:
             assert getattr(counts, name) == getattr(module, name), name
-    assert (search_kernels.ROOMS[0], search_kernels.DRAWN) == (counts.ROW_ROOM, counts.ROW_DRAWN)
     options = KernelOptions()
     assert (options.select, options.scan, options.row_threads(1 << 20)) == (counts.SELECT, counts.SCAN, counts.ROW)
     assert (options.sample, options.chunk, options.whole) == (counts.DRAWN_BYTES, counts.CHUNK, counts.WHOLE)

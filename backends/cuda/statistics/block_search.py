@@ -31,6 +31,7 @@ LOW, SHIFT, BELOW, NEXT, LISTED, BASE, TICKET, INSIDE, ABOVE, UNDER, FIELDS = ra
 """Fields of a segment's state: window, values below it, whether the next larger value is still wanted, length of the
 list of values in the first window, values below all of that list, blocks that have finished the pass; in the last pass
 over a list, values inside the window, the smallest above it, and values of the list below it."""
+DEVIATIONS = 4.5
 NOT_YET = -1  # the list and the values below it are still to be counted
 
 
@@ -338,18 +339,16 @@ def selecting(itemsize: int, threads: int, wide: bool) -> DeviceFunction:
 
 
 @cache
-def bracketing(
-    dtype: str, drawn: int, threads: int, deviations: float = 4.5, share: float = MEDIAN, wide: bool = False
-) -> tuple[DeviceFunction, DeviceFunction]:
-    """Device functions: a window around the middle of a sample from ``begin`` on, and its last value; ``bracket``.
+def bracketing(dtype: str, drawn: int, threads: int, share: float = MEDIAN) -> DeviceFunction:
+    """Device function: a window around the middle of a sample from ``begin`` on, and its last value.
 
-    It reaches ``deviations`` standard deviations of the sample's median rank to both sides. ``refine`` does the same
-    for a sample that is counted in the widest bins. ``wide`` if the sample begins at a multiple of 16 bytes.
+    The sample begins at a multiple of 16 bytes, and is counted in the widest bins. The window reaches `DEVIATIONS`
+    standard deviations of the sample's median rank to both sides.
     """
     widest = first_shift(np.dtype(dtype).itemsize)
-    spread, middle = int(0.5 * deviations * drawn**0.5) + 1, int(drawn * share)  # of other ranks it is less
+    spread, middle = int(0.5 * DEVIATIONS * drawn**0.5) + 1, int(drawn * share)  # of other ranks it is less
     first, last = max(middle - spread, 0), min(middle + spread, drawn - 1)
-    quads = drawn // (4 * threads) if wide else 0
+    quads = drawn // (4 * threads)
     rest = drawn // threads - 4 * quads
     clear, _, _, locate_both = histogram(threads)
 
@@ -383,15 +382,7 @@ def bracketing(
             shift += 1
         return low, shift, high - 1
 
-    @device
-    def bracket(values, begin, histogram, workspace):
-        clear(histogram, 0)
-        cuda.syncthreads()
-        count(values, begin, histogram, 0, widest)
-        cuda.syncthreads()
-        return refine(values, begin, histogram, workspace)
-
-    return bracket, refine
+    return refine
 
 
 @cache

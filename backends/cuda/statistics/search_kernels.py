@@ -1,6 +1,6 @@
 """Kernels that find medians, or other quantiles, of |d| and sums of d² of many bands and rows.
 
-Bands of few coefficients a row (`whole`): a block for each row and band does the whole search in shared memory.
+Bands of few coefficients a row (`whole`): a block for each row and band does the whole search.
 Long bands: many blocks for each, in passes over the details,
 
     sample   draws some values, and lays the first window around their median
@@ -22,17 +22,11 @@ from wavefilt.backends.cuda.dwt.tiling import ROWS
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import Build, DeviceArray, DeviceFunction, Kernel
 from wavefilt.backends.cuda.runtime.target import cuda, device
-from wavefilt.backends.cuda.runtime.wide import bin_of, compare, load4, value_of
+from wavefilt.backends.cuda.runtime.wide import bin_of, compare, load4
 
 from . import block_search as window
 from .block_search import BINS, WORKSPACE, first_shift, magnitudes
 from .layout import LENGTH, MEDIAN, OFFSET, PITCH, PLACES
-
-ROOMS = (2560, 4096)
-"""Values in shared memory: all of a row, or those of its window; with less room more blocks fit."""
-DRAWN, DEVIATIONS = 1024, 3.0
-"""Values in the sample of a longer row, and standard deviations of its median rank: 9 % of the row are in the window,
-and one row in 400 is searched anew."""
 
 
 class Search(NamedTuple):
@@ -66,11 +60,6 @@ class How(NamedTuple):
     later: int
 
 
-def room_for(n: int) -> int:
-    """Return the values in shared memory for rows of at most n."""
-    return ROOMS[0] if n <= 8 * ROOMS[0] else ROOMS[1]
-
-
 @cache
 def sample(build: Build, drawn: int, share: float = MEDIAN) -> Kernel:
     """Kernel of ``parts`` blocks for every row and band, which lay a first window from values of the band itself.
@@ -80,7 +69,7 @@ def sample(build: Build, drawn: int, share: float = MEDIAN) -> Kernel:
     dtype, threads = build.dtype, build.threads
     widest, nothing = first_shift(np.dtype(dtype).itemsize), magnitudes(np.dtype(dtype).itemsize)
     each, scattered = BINS // threads, window.scattering(drawn)
-    _, refine = window.bracketing(dtype, drawn, threads, share=share, wide=True)
+    refine = window.bracketing(dtype, drawn, threads, share)
     clear, add, _, _ = window.histogram(threads)
 
     @kernel(build, drawn, share)
@@ -518,81 +507,24 @@ def finish(build: Build, close: int, share: float = MEDIAN) -> Kernel:
 
 
 @cache
-def _filling(dtype: str, threads: int, room: int, drawn: int, share: float) -> DeviceFunction:
-    """Device function: the values of a row in a window around their median, to shared memory.
-
-    The window, the values listed and those below it, and this thread's part of the sum of squares. A row of ``room``
-    values is listed as it is.
-    """
-    itemsize, drawn_each = np.dtype(dtype).itemsize, drawn // threads
-    mask, widest = magnitudes(itemsize), first_shift(itemsize)
-    (bracket, _), scattered = window.bracketing(dtype, drawn, threads, DEVIATIONS, share), window.scattering(drawn)
-    measure = measuring(dtype, threads)
-    compare_some = comparing(dtype, threads)
-
-    @device
-    def fill(coefficients, keys, begin, n, with_energy, values, histogram, workspace, tally):
-        thread, square = cuda.threadIdx.x, 0.0
-        if n <= room:
-            i = thread
-            while i < n:  # no range, whose length would be computed
-                values[i] = keys[begin + i] & mask
-                i += threads
-            if with_energy:
-                square = measure(coefficients, begin, 0, n)
-            return np.int64(0), np.int64(widest), n, np.int64(0), square
-        for j in range(drawn_each):
-            i = j * threads + thread
-            values[i] = keys[begin + scattered(i, n)] & mask
-        if thread < 2:
-            tally[thread] = 0
-        cuda.syncthreads()
-        low, shift, last = bracket(values, 0, histogram, workspace)
-        bottom, top, smaller = value_of(low, coefficients), value_of(last, coefficients), 0
-        cuda.syncthreads()
-        for start in range(0, n, 32 * threads):
-            square, smaller, inside = compare_some(
-                coefficients, begin, start, n, bottom, top, with_energy, square, smaller
-            )
-            # every thread, so that a warp adds up before one atomic
-            place = np.int32(cuda.atomic.add(tally, 1, np.int32(cuda.popc(inside))))
-            at = begin + start + 4 * thread
-            while inside != 0 and place < room:
-                i = cuda.ffs(inside) - 1
-                inside = np.uint32(inside & (inside - 1))
-                values[np.uint32(place)] = keys[np.uint64(at + (i >> 2) * 4 * threads + (i & 3))] & mask
-                place = np.int32(place + 1)
-        cuda.atomic.add(tally, 0, smaller)
-        cuda.syncthreads()
-        return low, np.int64(shift), np.int64(tally[1]), np.int64(tally[0]), square
-
-    return fill
-
-
-@cache
-def whole(build: Build, room: int, share: float = MEDIAN, drawn: int = DRAWN) -> Kernel:
+def whole(build: Build, share: float = MEDIAN) -> Kernel:
     """Kernel for bands from ``first`` on of every row, a block for each: the two middle values and the sum of squares.
 
-    Medians are computed of the ``medians`` finest bands. A row is read once, except for a sample, unless its window
-    missed.
+    Medians are computed of the ``medians`` finest bands.
     """
     dtype, threads = build.dtype, build.threads
     itemsize = np.dtype(dtype).itemsize
-    key, widest, infinity = np.dtype(f"i{itemsize}").type, first_shift(itemsize), magnitudes(itemsize)
+    key, widest = np.dtype(f"i{itemsize}").type, first_shift(itemsize)
     total, measure = window.summing(threads), measuring(dtype, threads)
-    select, select_all = (window.selecting(itemsize, threads, wide) for wide in (False, True))
-    fill, following = _filling(dtype, threads, room, drawn, share), window.next_value(itemsize, threads)
-    ranks = window.ranking(share)
+    select, ranks = window.selecting(itemsize, threads, True), window.ranking(share)
 
-    @kernel(build, room, drawn, share, registers=56 if dtype == "float32" else None, since=(9, 0))
+    @kernel(build, share, registers=56 if dtype == "float32" else None, since=(9, 0))
     def whole(where, first, medians, with_energy, middle, energy):
         coefficients, keys, bands, _, rows = where
         histogram = cuda.shared.array(BINS, np.int32)
         workspace = cuda.shared.array(WORKSPACE, np.int32)
-        values = cuda.shared.array(room, key)
         sums = cuda.shared.array(threads, np.float64)
         least = cuda.shared.array(1, key)
-        tally = cuda.shared.array(2, np.int32)
         thread, band = cuda.threadIdx.x, first + cuda.blockIdx.x
         row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
         if row >= rows:
@@ -600,31 +532,15 @@ def whole(build: Build, room: int, share: float = MEDIAN, drawn: int = DRAWN) ->
         n = bands[band * PLACES + LENGTH]
         begin = bands[band * PLACES + OFFSET] + row * bands[band * PLACES + PITCH]
         segment = band * rows + row
-        low, shift, listed, below = np.int64(0), np.int64(widest), np.int64(0), np.int64(0)
-        if band < medians:
-            low, shift, listed, below, square = fill(
-                coefficients, keys, begin, n, with_energy, values, histogram, workspace, tally
-            )
-        else:
-            square = measure(coefficients, begin, 0, n)
         if with_energy:
-            sums[thread] = square
+            sums[thread] = measure(coefficients, begin, 0, n)
             total(sums, thread)
             if thread == 0:
                 energy[segment] = sums[0]
         if band >= medians:
             return
         rank, even = ranks(n)
-        rank -= below
-        if 0 <= rank < listed <= room:
-            low, high = select(values, 0, listed, low, shift, rank, even, histogram, workspace, least)
-            if high == infinity:
-                cuda.syncthreads()
-                high = following(keys, begin, n, low, least)
-        else:
-            low, high = select_all(
-                keys, begin, n, np.int64(0), np.int64(widest), rank + below, even, histogram, workspace, least
-            )
+        low, high = select(keys, begin, n, np.int64(0), np.int64(widest), rank, even, histogram, workspace, least)
         if thread == 0:
             middle[2 * segment] = low
             middle[2 * segment + 1] = high

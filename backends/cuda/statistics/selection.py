@@ -136,8 +136,7 @@ class Selection:
         """Launch a block for each row of some bands."""
         layout = self.layouts[0]
         build = self.build._replace(threads=self.options.row_threads(self.depth * layout.rows))
-        room = kernels.room_for(max(band.length for band in layout.bands[first : first + bands]))
-        launch = kernels.whole(build, room, self._share)[grid(bands, layout.rows), build.threads, stream]
+        launch = kernels.whole(build, self._share)[grid(bands, layout.rows), build.threads, stream]
         launch(layout.where, first, medians, energy, self.search.middle, self.energy)
 
     def _passes(self, first: int, last: int, summed: int, listing: bool, stream: Stream) -> None:
