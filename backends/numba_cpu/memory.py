@@ -40,7 +40,7 @@ LINE = 64  # bytes of a cache line
 PASSED = 1 << 24
 """Bytes of a result, or of the details of a level, from which stores bypass the caches."""
 
-SMALLEST = 1 << 16  # bytes from which an array is worth keeping
+SMALLEST = 1 << 19  # bytes from which an array is worth keeping: `malloc` keeps smaller ones itself
 BLOCKS = 32  # that are searched for one of the right size
 
 _lock = threading.Lock()
