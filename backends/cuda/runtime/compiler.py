@@ -40,7 +40,7 @@ from wavefilt.errors import BackendUnavailable
 from wavefilt.threads import available_cpus
 
 from .interfaces import Build, Kernel
-from .target import SIMULATED, cuda
+from .target import SIMULATED, cuda, driver
 
 if TYPE_CHECKING:
     from numba.types import Type
@@ -110,12 +110,11 @@ def _probe() -> None:
 
 if not SIMULATED:
     try:
-        from cuda.bindings import driver as binding
         from cuda.bindings import nvjitlink
         from cuda.core import ObjectCode
         from numba.cuda.codegen import CUDACodeLibrary
         from numba.cuda.core.compiler_lock import global_compiler_lock
-        from numba.cuda.cudadrv.driver import driver
+        from numba.cuda.cudadrv.driver import driver as numba_driver
         from numba.cuda.dispatcher import CUDADispatcher, _Kernel
 
         _probe()
@@ -152,8 +151,8 @@ if not SIMULATED:
         function = dispatcher.compile(types)._codelibrary.get_cufunc()
         place = types, function.device.id
         if size > dispatcher.compile.room.get(place, 0):
-            kind = binding.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-            driver.cuKernelSetAttribute(kind, size, function.handle, function.device.id)
+            kind = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            numba_driver.cuKernelSetAttribute(kind, size, function.handle, function.device.id)
             dispatcher.compile.room[place] = size
 
     def ptx_of(library: CUDACodeLibrary, capability: tuple[Any, ...], registers: int | None, fast: bool) -> str:

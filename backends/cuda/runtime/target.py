@@ -62,8 +62,10 @@ if SIMULATED:
             return getattr(_simulator._get_kernel_context() or _numba_cuda, name)
 
     CudaAPIError: type[Exception] = _DriverError
+    driver: Any = None
     _numba_cuda, cuda = cuda, _OfTheRunningKernel()
 else:
+    from cuda.bindings import driver  # type: ignore[no-redef]
     from numba.cuda.cudadrv.devicearray import DeviceNDArrayBase as DeviceNDArray
     from numba.cuda.cudadrv.driver import CudaAPIError  # type: ignore[no-redef]
 
@@ -74,6 +76,7 @@ __all__ = [
     "DeviceNDArray",
     "cuda",
     "device",
+    "driver",
     "in_turn",
     "shared_memory",
 ]
@@ -130,8 +133,6 @@ def describe() -> str:
     """One line: the device, its memory, the driver, and the versions in use."""
     if SIMULATED:
         return "CUDA simulator of numba"
-    from cuda.bindings import driver
-
     device = cuda.get_current_device()
     name = device_name()
     total = cuda.current_context().get_memory_info().total
