@@ -65,10 +65,10 @@ class Place(NamedTuple):
     shape: tuple[int, ...]
     strides: tuple[int, ...]
 
-    def view(self) -> DeviceArray:
-        extent = 1 + sum((n - 1) * stride for n, stride in zip(self.shape, self.strides, strict=True))
-        own = self.array[self.offset : self.offset + extent]
-        return interop.strided(own, self.shape, tuple(own.dtype.itemsize * n for n in self.strides))
+    def of(self, host: Array) -> Array:
+        """Return a view of the coefficients in a copy of the array in host memory."""
+        strides = tuple(host.itemsize * n for n in self.strides)
+        return np.lib.stride_tricks.as_strided(host[self.offset :], self.shape, strides)
 
 
 class Source(NamedTuple):
@@ -256,9 +256,13 @@ class Plan(ABC):
         bands = (Place(self.layout.array, b.offset, (b.rows, b.length), (b.pitch, 1)) for b in reversed(self.bands))
         return [self.approximation(), *bands]
 
-    def coefficients(self) -> tuple[DeviceArray, ...]:
-        """Return views of all `places`."""
-        return tuple(place.view() for place in self.places())
+    def coefficients(self, stream: Stream) -> tuple[Array, ...]:
+        """Return copies of all `places` in host memory, after the work on ``stream``."""
+        places = self.places()
+        arrays = {id(place.array): place.array for place in places}
+        hosts = {key: array.copy_to_host(stream=stream) for key, array in arrays.items()}
+        stream.synchronize()
+        return tuple(np.ascontiguousarray(place.of(hosts[id(place.array)])) for place in places)
 
     def fill(self, coefficients: Sequence[Array], stream: Stream) -> None:
         """Copy coefficients in host memory, in the order of `places`, into the buffers.
@@ -272,9 +276,7 @@ class Plan(ABC):
             raise ValueError(f"coefficients {shapes} do not belong together: {expected} do")
         filled = {id(place.array): (place.array, np.zeros(place.array.size, place.array.dtype)) for place in places}
         for place, values in zip(places, coefficients, strict=True):
-            host = filled[id(place.array)][1]
-            strides = tuple(host.itemsize * n for n in place.strides)
-            np.lib.stride_tricks.as_strided(host[place.offset :], place.shape, strides)[...] = values
+            place.of(filled[id(place.array)][1])[...] = values
         for array, host in filled.values():
             array.copy_to_device(host, stream=stream)
         stream.synchronize()

@@ -242,7 +242,7 @@ def test_medians_of_several_batches():
         for one in (backend, backends.get("pywavelets"))
     )
     for levels in ([1, 2, 3, 4], [1, 2]):
-        assert_allclose(found.median_abs(levels), expected.median_abs(levels), rtol=1e-12)
+        assert_allclose(found.quantile_abs(levels), expected.quantile_abs(levels), rtol=1e-12)
         assert_allclose(found.quantile_abs(levels, 0.3), expected.quantile_abs(levels, 0.3), rtol=1e-12)
 
 
