@@ -88,11 +88,7 @@ def kernel(
         return cuda.jit  # type: ignore[no-any-return]
 
     def compiled(function: Callable[..., Any]) -> Kernel:
-        options = cuda.jit(fastmath=FAST_MATH if build.fastmath else False)(function).targetoptions
-        dispatcher = _Dispatcher(function, options)
-        own = build, constants, registers
-        dispatcher.compile = _Compiler(dispatcher, (registers, since), own, build.fastmath)
-        return dispatcher
+        return _Dispatcher(function, (build, constants, registers), (registers, since), build.fastmath)
 
     return compiled
 
@@ -124,41 +120,6 @@ if not SIMULATED:
             "install a version from the requirements of wavefilt"
         ) from error
 
-    class _Dispatcher(CUDADispatcher):  # type: ignore[misc]  # numba has no types
-        """The dispatcher of numba-cuda, whose launches can be noted and may have dynamic shared memory."""
-
-        def __getitem__(self, configuration: tuple[Any, ...]) -> Callable[..., None]:
-            launches, launch = _noted.launches, super().__getitem__(configuration)
-            if launches is None:
-                return partial(self._with_room, launch, configuration[3]) if configuration[3:] else launch
-
-            def note(*arguments: object) -> None:
-                launch = self, tuple(map(self.typeof_pyval, arguments))
-                if launch not in launches:
-                    launches.append(launch)
-
-            return note
-
-        def _with_room(self, launch: Callable[..., None], size: int, *arguments: object) -> None:
-            allow(self, tuple(map(self.typeof_pyval, arguments)), size)
-            launch(*arguments)
-
-    def allow(dispatcher: CUDADispatcher, types: Types, size: int) -> None:
-        """Let the blocks of a kernel have ``size`` bytes of shared memory, more than the 48 KiB that all may have.
-
-        The limit is never lowered, since recorded launches may need it.
-        """
-        function = dispatcher.compile(types)._codelibrary.get_cufunc()
-        place = types, function.device.id
-        if size > dispatcher.compile.room.get(place, 0):
-            kind = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-            numba_driver.cuKernelSetAttribute(kind, size, function.handle, function.device.id)
-            dispatcher.compile.room[place] = size
-
-    def ptx_of(library: CUDACodeLibrary, capability: tuple[Any, ...], registers: int | None, fast: bool) -> str:
-        """Return the assembly that the linker makes of a kernel."""
-        return linked(library, capability, registers, fast, "ptx").decode().strip("\0")
-
     def linked(
         library: CUDACodeLibrary, capability: tuple[Any, ...], registers: int | None, fast: bool, form: str = "cubin"
     ) -> bytes:
@@ -178,36 +139,68 @@ if not SIMULATED:
             nvjitlink.destroy(linker)
         return bytes(found)
 
-    class _Compiler:
-        """Compile a kernel for types of arguments; a dispatcher calls this for types that are new to it."""
+    class _Dispatcher(CUDADispatcher):  # type: ignore[misc]  # numba has no types
+        """The dispatcher of numba-cuda, with another compiler and cache.
+
+        Its launches can be noted, and may have dynamic shared memory.
+        """
 
         def __init__(
             self,
-            dispatcher: CUDADispatcher,
-            registers: tuple[int | None, Capability],
+            function: Callable[..., Any],
             constants: Hashable,
+            registers: tuple[int | None, Capability],
             fast: bool,
         ) -> None:
-            self._dispatcher, self._registers, self.fast = dispatcher, registers, fast
-            self.room: dict[tuple[Types, int], int] = {}
+            super().__init__(function, cuda.jit(fastmath=FAST_MATH if fast else False)(function).targetoptions)
+            self._registers, self.fast = registers, fast
+            self._room: dict[tuple[Types, int], int] = {}
             """Bytes of shared memory that blocks may have, by types and GPU."""
-            self._binaries = _Cache(dispatcher.py_func, constants)
+            self._binaries = _Cache(function, constants)
 
-        def __call__(self, signature: Any) -> _Kernel:
-            """Return the kernel for these types, ready to be launched on the current GPU."""
+        def __getitem__(self, configuration: tuple[Any, ...]) -> Callable[..., None]:
+            launches, launch = _noted.launches, super().__getitem__(configuration)
+            if launches is None:
+                return partial(self._with_room, launch, configuration[3]) if configuration[3:] else launch
+
+            def note(*arguments: object) -> None:
+                launch = self, tuple(map(self.typeof_pyval, arguments))
+                if launch not in launches:
+                    launches.append(launch)
+
+            return note
+
+        def _with_room(self, launch: Callable[..., None], size: int, *arguments: object) -> None:
+            self.allow(tuple(map(self.typeof_pyval, arguments)), size)
+            launch(*arguments)
+
+        def allow(self, types: Types, size: int) -> None:
+            """Let blocks have ``size`` bytes of shared memory, more than the 48 KiB that all may have.
+
+            The limit is never lowered, since recorded launches may need it.
+            """
+            function = self.compile(types)._codelibrary.get_cufunc()
+            place = types, function.device.id
+            if size > self._room.get(place, 0):
+                kind = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+                numba_driver.cuKernelSetAttribute(kind, size, function.handle, function.device.id)
+                self._room[place] = size
+
+        def compile(self, signature: Any) -> _Kernel:
+            """Return the kernel for types that are new to numba, ready to be launched on the current GPU."""
             types = tuple(getattr(signature, "args", signature))
-            together([(self._dispatcher, types)])
-            return self._dispatcher.overloads[types]
+            together([(self, types)])
+            return self.overloads[types]
 
         def ready(self, types: Types) -> bool:
             """Return whether the kernel was compiled for these types, or was found on disk."""
-            if types in self._dispatcher.overloads:
+            if types in self.overloads:
                 return True
             found = self._binaries.load(types)
             with suppress(Exception):  # the driver takes it no more
                 if found:
                     found.bind()
-                    self._dispatcher.add_overload(found, types)
+                    self.add_overload(found, types)
                     return True
             return False
 
@@ -217,7 +210,7 @@ if not SIMULATED:
             if code is not None:
                 library._cubin_cache[library._ensure_cc(None)] = ObjectCode.from_cubin(code)
             kernel.bind()
-            self._dispatcher.add_overload(kernel, types)
+            self.add_overload(kernel, types)
             self._binaries.save(types, kernel)
 
         def limit(self, capability: Capability) -> int | None:
@@ -230,7 +223,7 @@ if not SIMULATED:
             own = CUDACodeLibrary.get_asm_str
             CUDACodeLibrary.get_asm_str = lambda library, cc=None: ""
             try:
-                kernel = _Kernel(self._dispatcher.py_func, types, **self._dispatcher.targetoptions)
+                kernel = _Kernel(self.py_func, types, **self.targetoptions)
             finally:
                 CUDACodeLibrary.get_asm_str = own
             library = kernel._codelibrary
@@ -257,22 +250,22 @@ def together(launches: Sequence[Launch]) -> None:
     if SIMULATED:
         return
     with global_compiler_lock:
-        missing = [(kernel, types) for kernel, types in launches if not kernel.compile.ready(types)]
+        missing = [(kernel, types) for kernel, types in launches if not kernel.ready(types)]
         if not missing:
             return
         logger.info("compiling kernels")
         with ThreadPoolExecutor(min(available_cpus(), len(missing))) as threads:
             begun = []
             for kernel, types in missing:
-                code = kernel.compile.code(types)
+                code = kernel.code(types)
                 library, work = code._codelibrary, None  # without link-time optimization, only numba-cuda can link
                 if library._lto:
                     capability = library._ensure_cc(None)
-                    limit = kernel.compile.limit(capability[:2])
-                    work = threads.submit(linked, library, capability, limit, kernel.compile.fast)
+                    limit = kernel.limit(capability[:2])
+                    work = threads.submit(linked, library, capability, limit, kernel.fast)
                 begun.append((kernel, types, code, work))
             for kernel, types, code, work in begun:
-                kernel.compile.keep(types, code, None if work is None else work.result())
+                kernel.keep(types, code, None if work is None else work.result())
 
 
 _RANGES = {"tid": (9001, "i32 0, i32 1024"), "ctaid": (9002, "i32 0, i32 2147483647")}
