@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from wavefilt.arrays import Array, DType, equal_runs
+from wavefilt.arrays import Array, DType, Traces, equal_runs
 from wavefilt.statistics.mergeable import Summation
 from wavefilt.statistics.reference import Measured, Statistics
 from wavefilt.thresholding.shrinkage import Shrinkage
@@ -128,7 +128,7 @@ def accelerates(backend: Backend, dtype: str, analysis: Analysis) -> bool:
 class DeviceBackend(Backend, Protocol):
     """A backend with memory of its own: it denoises whole batches there, and takes arrays that live there."""
 
-    def take(self, x: Any, *axes: int) -> Taken:
+    def take(self, x: Any, *axes: int) -> Traces:
         """As `wavefilt.arrays.take`, for an array on the device."""
 
     def to_host(self, x: Any) -> Array:
@@ -150,17 +150,3 @@ class DeviceBackend(Backend, Protocol):
 
     def at_once(self, x: Any, options: Options, axes: tuple[int, ...], wait: bool) -> Any:
         """An array on the device denoised as its kind, if that needs neither `take` nor the host; else None."""
-
-
-class Taken(Protocol):
-    """Rows taken in, and the way back to the kind of array they came as."""
-
-    @property
-    def rows(self) -> Any:
-        """Shape (traces, samples) or (panels, rows, columns), C-contiguous, in the dtype of computation."""
-
-    def rows_of(self, out: Array) -> Array | None:
-        """The memory of ``out`` as rows; None if rows have to be restored first and then copied there."""
-
-    def restore(self, rows: Any) -> Any:
-        """``rows`` as an array of the original's shape, floating dtype and library."""

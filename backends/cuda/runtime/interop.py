@@ -219,12 +219,10 @@ def empty(shape: tuple[int, ...], dtype: DTypeLike, like: Samples) -> Samples:
     return library_of(like).empty(shape, dtype, like)  # type: ignore[no-any-return]
 
 
-class Traces(NamedTuple):
+class Traces(arrays.Traces):
     """As `wavefilt.arrays.Traces`, for an array on a GPU."""
 
-    rows: Samples
-    original: Samples
-    axes: tuple[int, ...]
+    __slots__ = ()
 
     def restore(self, rows: Samples) -> Samples:
         """``rows`` as an array of the original's shape, floating dtype and library."""
@@ -235,7 +233,7 @@ class Traces(NamedTuple):
             y = library.ordered(y, found.orders[1])
         return library.as_floating(y, self.original)  # type: ignore[no-any-return]
 
-    def rows_of(self, out: Samples) -> Samples | None:
+    def rows_of(self, out: Any) -> Samples | None:
         """The memory of ``out`` as rows; None if rows have to be restored first and then copied there.
 
         Raises TypeError unless ``out`` is of the original's library, and ValueError unless it has the shape and dtype
