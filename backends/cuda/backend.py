@@ -299,9 +299,10 @@ class Cuda(Backend):
             return self._captured(x, request, number, wait or report, out)
         if not there and x.nbytes >= Ring.LEAST:
             self.ring.prepare()
-        plan, denoiser = self._prepared(request, options, report, number)
-        stream, waiting = plan.stream, wait or report or not there or not denoiser.replayable
+        plan = self._plans.borrow(request.shape, number)
         try:
+            denoiser = plan.denoiser(request.key, partial(self._compiled, plan, options, report))
+            stream, waiting = plan.stream, wait or report or not there or not denoiser.replayable
             if waiting or plan.crowded:
                 self._plans.settled(plan)
             run = self._on_device if there else self._small if x.nbytes < Ring.LEAST else self._through_ring
@@ -322,8 +323,8 @@ class Cuda(Backend):
         if wait:
             raise RuntimeError("the current stream is being captured, and cannot be waited for: use wait=False")
         plan = self._plans.idle(request.shape, number)
-        denoiser = plan and plan.found(request.key)
-        if plan is None or not isinstance(denoiser, Denoiser) or not denoiser.ready:
+        denoiser = None if plan is None else plan.denoisers.get(request.key)
+        if plan is None or denoiser is None or not denoiser.ready:
             if plan is not None:
                 self._plans.give_back(plan)
             raise RuntimeError(
@@ -334,15 +335,6 @@ class Cuda(Backend):
         y = interop.empty(tuple(x.shape), plan.dtype, x) if out is None else out
         denoiser.run(interop.flat(x), interop.flat(y), plan.stream)
         return y, None
-
-    def _prepared(self, request: Asked, options: Options, report: bool, number: int) -> tuple[Plan, Denoiser]:
-        """Return a plan, which the caller gives back, with a denoiser for it."""
-        plan = self._plans.borrow(request.shape, number)
-        try:
-            return plan, plan.kept(request.key, partial(self._compiled, plan, options, report))
-        except BaseException:
-            self._plans.give_back(plan)
-            raise
 
     def _compiled(self, plan: Plan, options: Options, report: bool) -> Denoiser:
         """Make a denoiser, and compile its kernels together if the host does not decide which are launched."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import prod
-from typing import NamedTuple, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -25,6 +25,9 @@ from wavefilt.backends.cuda.thresholding import KNOWN
 from wavefilt.thresholding.local import Blocks, Grid
 from wavefilt.thresholding.shrinkage import Posterior, Shrinkage
 from wavefilt.transforms import Analysis
+
+if TYPE_CHECKING:
+    from wavefilt.backends.cuda.denoiser import Denoiser
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,13 +114,6 @@ Alone = Callable[[DeviceArray, DeviceArray, DeviceArray, float, DeviceArray, Str
 """A whole run by one launch: input, output, factors of thresholds, given noise, flags."""
 
 
-class Kept(Protocol):
-    """An object kept with a plan, and its bytes of device memory."""
-
-    bytes: int
-
-
-Made = TypeVar("Made", bound=Kept)
 MOST_KEPT = 8  # methods whose launches a plan keeps
 
 
@@ -141,7 +137,7 @@ class Plan(ABC):
         self.bytes = 0  # of device memory
         self._buffers: dict[str, DeviceArray] = {}
         self._staging: dict[str, Array] = {}
-        self._kept: OrderedDict[Hashable, Kept] = OrderedDict()
+        self.denoisers: OrderedDict[Hashable, Denoiser] = OrderedDict()
         self.stream: Stream  # that of the caller, set by whoever lends this
         self._left: Event | None = None  # recorded behind work that was not waited for
         self._told: list[Callable[[], bool]] = []  # whether that was finite, once it has ended
@@ -202,19 +198,16 @@ class Plan(ABC):
         """A stream for work that can run beside the plan's other work."""
         return graph.stream()
 
-    def found(self, key: Hashable) -> object:
-        """The object kept under this key; None if there is none."""
-        return self._kept.get(key)
-
-    def kept(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """The object kept under this key, made when it is first asked for."""
-        if key not in self._kept:
-            self._kept[key] = make()
-            self.bytes += self._kept[key].bytes
-            while len(self._kept) > MOST_KEPT:
-                self.bytes -= self._kept.popitem(last=False)[1].bytes
-        self._kept.move_to_end(key)
-        return cast(Made, self._kept[key])
+    def denoiser(self, key: Hashable, make: Callable[[], Denoiser]) -> Denoiser:
+        """Return the denoiser kept under this key, made when it is first asked for."""
+        kept = self.denoisers
+        if key not in kept:
+            kept[key] = make()
+            self.bytes += kept[key].bytes
+            while len(kept) > MOST_KEPT:
+                self.bytes -= kept.popitem(last=False)[1].bytes
+        kept.move_to_end(key)
+        return kept[key]
 
     def aligned(self, flat: DeviceArray) -> bool:
         """Return whether launches can access the rows of a flat array 16 bytes at a time."""
