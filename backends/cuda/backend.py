@@ -16,7 +16,7 @@ from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.plan import Plan, Shape
 from wavefilt.backends.cuda.plans import DTYPES, FAMILIES, Asked, Plans, asked, simple
 from wavefilt.backends.cuda.runtime import compiler, interop, target
-from wavefilt.backends.cuda.runtime.graph import capturing, stand_in
+from wavefilt.backends.cuda.runtime.graph import capturing, stand_in, wait
 from wavefilt.backends.cuda.runtime.interfaces import Samples, Stream
 from wavefilt.backends.cuda.runtime.memory import OutOfMemory, guarded, retried
 from wavefilt.backends.cuda.runtime.transfer import Results, Ring
@@ -368,7 +368,7 @@ class Cuda(Backend):
         staged, result = plan.staging("in", size), plan.staging("out", size)
         staged.reshape(x.shape)[...] = x
         denoiser.replay("staged", partial(denoiser.run_staged, staged, source, target, result), stream)
-        stream.synchronize()
+        wait(stream)
         if out is None:
             return result.reshape(x.shape).copy()
         out[...] = result.reshape(x.shape)

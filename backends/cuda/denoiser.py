@@ -250,11 +250,6 @@ class Denoiser:
         return Measured(sigma, exact, power)
 
 
-def key_of(options: Options, report: bool) -> Hashable:
-    """Return the options that a denoiser depends on beside the plan's shape."""
-    return options.rule, options.shrink_function, options.sigma, options.scope, options.keep, options.trend, report
-
-
 def joined(parts: Sequence[Denoised], out: Samples, report: bool) -> Denoised:
     """Join the results of batches that are in ``out``; None if one of them has a sample that is not finite."""
     done = [part for part in parts if part is not None]

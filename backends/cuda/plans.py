@@ -13,7 +13,6 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from wavefilt.arrays import DType, dtype_name
-from wavefilt.backends.cuda.denoiser import key_of
 from wavefilt.backends.cuda.dwt.plan import DwtPlan
 from wavefilt.backends.cuda.modwt import ModwtPlan
 from wavefilt.backends.cuda.options import KernelOptions
@@ -130,7 +129,7 @@ DTYPES = ("float32", "float64")
 
 
 class Asked(NamedTuple):
-    """The key of a plan, and the key of a denoiser in it."""
+    """The key of a plan, and the key of a denoiser in it: the options that it depends on beside the shape."""
 
     shape: Shape
     key: Hashable
@@ -139,7 +138,8 @@ class Asked(NamedTuple):
 @lru_cache(maxsize=1024)
 def asked(options: Options, level: int, dtype: str, shape: tuple[int, ...], report: bool) -> Asked:
     """Return the request for a batch of this shape."""
-    return Asked(Shape.of(options.analysis(level), dtype, shape[0], shape[1:]), key_of(options, report))
+    key = options.rule, options.shrink_function, options.sigma, options.scope, options.keep, options.trend, report
+    return Asked(Shape.of(options.analysis(level), dtype, shape[0], shape[1:]), key)
 
 
 @lru_cache(maxsize=1024)

@@ -156,7 +156,8 @@ if not SIMULATED:
             self._registers, self.fast = registers, fast
             self._room: dict[tuple[Types, int], int] = {}
             """Bytes of shared memory that blocks may have, by types and GPU."""
-            self._binaries = _Cache(function, constants)
+            line = function.__code__.co_firstlineno
+            self._depends = f"{function.__module__}.{function.__qualname__}:{line} {constants!r} {_made_by()}"
 
         def __getitem__(self, configuration: tuple[Any, ...]) -> Callable[..., None]:
             launches, launch = _noted.launches, super().__getitem__(configuration)
@@ -196,7 +197,7 @@ if not SIMULATED:
             """Return whether the kernel was compiled for these types, or was found on disk."""
             if types in self.overloads:
                 return True
-            found = self._binaries.load(types)
+            found = self._from_disk(types)
             with suppress(Exception):  # the driver takes it no more
                 if found:
                     found.bind()
@@ -205,13 +206,25 @@ if not SIMULATED:
             return False
 
         def keep(self, types: Types, kernel: _Kernel, code: bytes | None) -> None:
-            """Make the kernel with this machine code ready, and keep it on disk."""
+            """Make the kernel with this machine code ready, and keep it on disk if possible."""
             library = kernel._codelibrary
             if code is not None:
                 library._cubin_cache[library._ensure_cc(None)] = ObjectCode.from_cubin(code)
             kernel.bind()
             self.add_overload(kernel, types)
-            self._binaries.save(types, kernel)
+            with suppress(Exception), kernel_files.writable(PACKAGE) as folder:
+                kernel_files.write(self._file(types), folder, cuda.serialize.dumps(kernel._reduce_states()))
+
+        def _from_disk(self, types: Types) -> Any:
+            """Return the kernel that was compiled on this machine before; None if there is none."""
+            with suppress(Exception):  # numba-cuda has changed
+                packed = kernel_files.read(self._file(types), kernel_files.folders(PACKAGE))
+                return packed and _Kernel._rebuild(**pickle.loads(packed))
+            return None
+
+        def _file(self, types: Types) -> str:
+            text = f"{self._depends} {types} {cuda.get_current_device().compute_capability}"
+            return f"{self.py_func.__name__}-{hashlib.sha256(text.encode()).hexdigest()}.kernel"
 
         def limit(self, capability: Capability) -> int | None:
             """Return the most registers of a thread on GPUs of a compute capability."""
@@ -298,28 +311,3 @@ def _made_by() -> tuple[str, ...]:
         with suppress(OSError):  # an installation without sources does not change
             text.update(path.read_bytes())
     return version("numba-cuda"), text.hexdigest(), str(sys.version_info[:2])
-
-
-class _Cache:
-    """Kernels that were compiled on this machine, in a file each."""
-
-    def __init__(self, function: Callable[..., Any], constants: Hashable) -> None:
-        line = function.__code__.co_firstlineno
-        self._name = function.__name__
-        self._depends = f"{function.__module__}.{function.__qualname__}:{line} {constants!r} {_made_by()}"
-
-    def _file(self, types: Types) -> str:
-        text = f"{self._depends} {types} {cuda.get_current_device().compute_capability}"
-        return f"{self._name}-{hashlib.sha256(text.encode()).hexdigest()}.kernel"
-
-    def load(self, types: Types) -> Any:
-        """Return the kernel; None if there is none."""
-        with suppress(Exception):  # numba-cuda has changed
-            packed = kernel_files.read(self._file(types), kernel_files.folders(PACKAGE))
-            return packed and _Kernel._rebuild(**pickle.loads(packed))
-        return None
-
-    def save(self, types: Types, kernel: Any) -> None:
-        """Keep the kernel on disk if possible."""
-        with suppress(Exception), kernel_files.writable(PACKAGE) as folder:
-            kernel_files.write(self._file(types), folder, cuda.serialize.dumps(kernel._reduce_states()))

@@ -301,19 +301,15 @@ class _Block:
         parallel(write, len(parts))
 
     def pin(self) -> None:
-        """Pin the memory; if the system refuses, it stays pageable."""
-        if not SIMULATED and not self._tried:
-            self._tried = True
-            _pin(self, self.address, self._extent, self._memory)
-
-
-def _pin(owner: object, address: int, size: int, memory: Array) -> None:
-    """Pin memory until its ``owner`` is gone, if the system allows it; ``memory`` is kept alive until then."""
-    cuda.current_context()
-    context = checked(driver.cuCtxGetCurrent())
-    (error,) = driver.cuMemHostRegister(address, size, driver.CU_MEMHOSTREGISTER_PORTABLE)
-    if int(error) == 0:
-        weakref.finalize(owner, _unpin, context, address, memory, os.getpid()).atexit = False
+        """Pin the memory until this is gone; if the system refuses, it stays pageable."""
+        if SIMULATED or self._tried:
+            return
+        self._tried = True
+        cuda.current_context()
+        context = checked(driver.cuCtxGetCurrent())
+        (error,) = driver.cuMemHostRegister(self.address, self._extent, driver.CU_MEMHOSTREGISTER_PORTABLE)
+        if int(error) == 0:
+            weakref.finalize(self, _unpin, context, self.address, self._memory, os.getpid()).atexit = False
 
 
 unfreed: list[Array] = []
