@@ -357,7 +357,7 @@ class Cuda(Backend):
             out, fresh = self._results.lend(x.shape, plan.dtype)
         source, target = plan.buffer("x", size), plan.buffer("y", size)
         self.ring.upload(np.ascontiguousarray(x), source, stream, touch=out if fresh else None)
-        denoiser.replay("buffers", partial(denoiser.run, source, target), stream)
+        denoiser.replay(partial(denoiser.run, source, target), stream)
         self.ring.download(target, out, stream)
         return out
 
@@ -367,7 +367,7 @@ class Cuda(Backend):
         source, target = plan.buffer("x", size), plan.buffer("y", size)
         staged, result = plan.staging("in", size), plan.staging("out", size)
         staged.reshape(x.shape)[...] = x
-        denoiser.replay("staged", partial(denoiser.run_staged, staged, source, target, result), stream)
+        denoiser.replay(partial(denoiser.run_staged, staged, source, target, result), stream)
         wait(stream)
         if out is None:
             return result.reshape(x.shape).copy()
