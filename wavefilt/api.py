@@ -318,7 +318,7 @@ def _on_gpu(
     y = None if return_residual or out is not None else chosen.at_once(x, options, axes, wait)
     if y is not None:
         return y
-    taken = home.take(x, *axes)
+    taken = chosen.take(x, *axes)
     into = None if out is None else taken.rows_of(out)
     rows = _rows_on_gpu(taken.rows, options, chosen, wait, into)
     y, residual = taken.restore(rows), None
