@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import weakref
 from collections.abc import Sequence
 from functools import cached_property, partial
 
@@ -156,7 +157,7 @@ class Cuda(Backend):
         """Return a pyramid to be filled, whose plan is given back when nobody uses it."""
         plan = self._plans.borrow(Shape.of(analysis, dtype.name, rows, shape))
         pyramid = CudaPyramid(plan, analysis, shape)
-        self._plans.lend(pyramid, plan)
+        weakref.finalize(pyramid, self._plans.give_back, plan).atexit = False
         return pyramid
 
     @retried

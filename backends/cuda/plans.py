@@ -6,7 +6,6 @@ And the requests of calls, cached by their options and the type, shape and dtype
 from __future__ import annotations
 
 import threading
-import weakref
 from collections import OrderedDict
 from collections.abc import Hashable
 from functools import lru_cache
@@ -83,10 +82,6 @@ class Plans:
             while (self._kept > self.limit or self._count > MOST) and self._idle:
                 dropped += self._popped()
         self._release(dropped)
-
-    def lend(self, owner: object, plan: Plan) -> None:
-        """Give the plan back when ``owner`` is no longer used."""
-        weakref.finalize(owner, self.give_back, plan).atexit = False
 
     def settled(self, plan: Plan) -> None:
         """Wait for runs left on a plan, and note whether they were finite."""

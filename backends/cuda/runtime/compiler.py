@@ -87,10 +87,8 @@ def kernel(
     if SIMULATED:
         return cuda.jit  # type: ignore[no-any-return]
 
-    def compiled(function: Callable[..., Any]) -> Kernel:
-        return _Dispatcher(function, (build, constants, registers), (registers, since), build.fastmath)
-
-    return compiled
+    own = build, constants, registers
+    return partial(_Dispatcher, constants=own, registers=(registers, since), fast=build.fastmath)
 
 
 def _probe() -> None:

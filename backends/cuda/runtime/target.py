@@ -47,10 +47,6 @@ if not installed and not SIMULATED:
     )
 
 
-class _DriverError(Exception):
-    """Stands for the driver's errors in the simulator, which has no driver."""
-
-
 if SIMULATED:
     from numba.cuda.simulator import kernel as _simulator
     from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray as DeviceNDArray
@@ -61,7 +57,9 @@ if SIMULATED:
         def __getattr__(self, name: str) -> Any:
             return getattr(_simulator._get_kernel_context() or _numba_cuda, name)
 
-    CudaAPIError: type[Exception] = _DriverError
+    class CudaAPIError(Exception):
+        """Stands for the driver's errors in the simulator, which has no driver."""
+
     driver: Any = None
     _numba_cuda, cuda = cuda, _OfTheRunningKernel()
 else:
