@@ -2,7 +2,7 @@
 
 No other module uses private interfaces of numba-cuda, except for names that are stable but not documented: device
 arrays, `MemoryPointer` and `CudaAPIError` of `numba.cuda.cudadrv` (`target`, `graph`), and `cgutils`, `types` and
-`intrinsic` (`wide`). Interfaces used here are checked when this is imported (`_probe`):
+`intrinsic` (`wide`). Interfaces used here are checked when this is imported:
 
 * `CUDADispatcher` (`compile`, `overloads`, `add_overload`, `targetoptions`, `typeof_pyval`), to compile and
   launch kernels that come from the cache on disk, and to note launches without making them
@@ -91,17 +91,6 @@ def kernel(
     return partial(_Dispatcher, constants=own, registers=(registers, since), fast=build.fastmath)
 
 
-def _probe() -> None:
-    """Raise AttributeError if numba-cuda lacks what is used here."""
-    for owner, names in (
-        (CUDADispatcher, "compile add_overload typeof_pyval"),
-        (_Kernel, "bind _reduce_states _rebuild"),
-        (CUDACodeLibrary, "llvm_strs get_ltoir get_cubin get_asm_str _ensure_cc get_cufunc"),
-    ):
-        for name in names.split():
-            getattr(owner, name)
-
-
 if not SIMULATED:
     try:
         from cuda.bindings import nvjitlink
@@ -111,7 +100,13 @@ if not SIMULATED:
         from numba.cuda.cudadrv.driver import driver as numba_driver
         from numba.cuda.dispatcher import CUDADispatcher, _Kernel
 
-        _probe()
+        for owner, names in (
+            (CUDADispatcher, "compile add_overload typeof_pyval"),
+            (_Kernel, "bind _reduce_states _rebuild"),
+            (CUDACodeLibrary, "llvm_strs get_ltoir get_cubin get_asm_str _ensure_cc get_cufunc"),
+        ):
+            for name in names.split():
+                getattr(owner, name)
     except (ImportError, AttributeError) as error:
         raise BackendUnavailable(
             f"backend 'cuda': numba-cuda {version('numba-cuda')} differs from the tested versions ({error}); "

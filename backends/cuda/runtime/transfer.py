@@ -43,8 +43,7 @@ PIECE, SMALLEST, PIECES = 1 << 20, 1 << 18, 2
 SHARE = 1 << 18
 """Bytes for which another thread is worth waking."""
 THREADS = min(8, available_cpus())
-TOUCHING = min(8, available_cpus())
-"""Threads that make the pages of a result while others stage."""
+"""Threads that stage, and threads that make the pages of a result meanwhile."""
 SEVERAL = 8 << 20
 """Bytes of spare results that are made together."""
 PAGE, HUGE = 4 << 10, 2 << 20
@@ -127,7 +126,7 @@ class Ring:
         if SIMULATED or host.nbytes < self.LEAST:
             device.copy_to_device(host.reshape(-1), stream=stream)
             return
-        parts = [] if touch is None else np.array_split(_bytes(touch), min(TOUCHING, -(-touch.nbytes // HUGE)))
+        parts = [] if touch is None else np.array_split(_bytes(touch), min(THREADS, -(-touch.nbytes // HUGE)))
         direct = pinned(host)
         if direct:
             arguments = interop.address(device), host.ctypes.data, host.nbytes, handle(stream)
@@ -292,7 +291,7 @@ class _Block:
 
     def touch(self) -> None:
         """Make its pages."""
-        parts = np.array_split(self.array[: self._extent], min(TOUCHING, -(-self.size // HUGE)))
+        parts = np.array_split(self.array[: self._extent], min(THREADS, -(-self.size // HUGE)))
 
         def write(begin: int, end: int) -> None:
             for part in parts[begin:end]:  # of 500 pages or more NumPy lets other threads run meanwhile
