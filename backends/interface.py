@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from wavefilt.arrays import Array, DType, equal_runs
+from wavefilt.arrays import Array, DType, Traces, equal_runs
 from wavefilt.statistics.mergeable import Summation
 from wavefilt.statistics.reference import Measured, Statistics
 from wavefilt.thresholding.shrinkage import Shrinkage
@@ -107,10 +107,13 @@ class Backend(Protocol):
     def denoise(
         self, x: Any, options: Options, level: int, report: bool, out: Array | None = None, *, wait: bool = True
     ) -> tuple[Any, Measured | None] | None:
-        """Denoise rows (traces, samples) in one go, if this backend can; see `DeviceBackend.denoise`.
+        """Denoise a batch (batch, *shape) in one go, if this backend can; with measurements if ``report``.
 
-        None where they have to be denoised step by step: gaps, dead rows, rows that stay as they are, errors, options
-        it does not compute so, or a ``report`` without measurements.
+        The result is in ``out`` if that is given, contiguous memory of the kind of ``x`` that is none of it. Without
+        ``wait`` an array on a device may be returned before it is computed, whatever its samples are.
+        Return None where rows have to be denoised step by step: samples that are not finite or in runs of equal ones,
+        which the caller cuts out, dead traces, rows that stay as they are, errors, options that the backend does not
+        compute so, or a ``report`` without measurements.
         """
         return None
 
@@ -128,7 +131,7 @@ def accelerates(backend: Backend, dtype: str, analysis: Analysis) -> bool:
 class DeviceBackend(Backend, Protocol):
     """A backend with memory of its own: it denoises whole batches there, and takes arrays that live there."""
 
-    def take(self, x: Any, *axes: int) -> Taken:
+    def take(self, x: Any, *axes: int) -> Traces:
         """As `wavefilt.arrays.take`, for an array on the device."""
 
     def to_host(self, x: Any) -> Array:
@@ -137,30 +140,5 @@ class DeviceBackend(Backend, Protocol):
     def to_device(self, rows: Array, like: Any) -> Any:
         """Host rows as an array of the library and on the device of ``like``."""
 
-    def denoise(
-        self, x: Any, options: Options, level: int, report: bool, out: Array | None = None, *, wait: bool = True
-    ) -> tuple[Any, Measured | None] | None:
-        """Denoise a batch ``(batch, *shape)``, in host or device memory; return the result and measurements on request.
-
-        The result is in ``out`` if that is given: contiguous memory of the kind of ``x`` that is none of it. Without
-        ``wait`` an array on the device may be returned before it is computed, whatever its samples are.
-        None if a sample is not finite or in a run of equal samples, or a trace of a record or section is dead: the
-        caller cuts out gaps and runs, and leaves out dead traces.
-        """
-
     def at_once(self, x: Any, options: Options, axes: tuple[int, ...], wait: bool) -> Any:
         """An array on the device denoised as its kind, if that needs neither `take` nor the host; else None."""
-
-
-class Taken(Protocol):
-    """Rows taken in, and the way back to the kind of array they came as."""
-
-    @property
-    def rows(self) -> Any:
-        """Shape (traces, samples) or (panels, rows, columns), C-contiguous, in the dtype of computation."""
-
-    def rows_of(self, out: Array) -> Array | None:
-        """The memory of ``out`` as rows; None if rows have to be restored first and then copied there."""
-
-    def restore(self, rows: Any) -> Any:
-        """``rows`` as an array of the original's shape, floating dtype and library."""

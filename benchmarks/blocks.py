@@ -74,8 +74,9 @@ def _prepared(kernel: str, problem: Problem) -> Prepared:
         return ready.y
 
     def host(y: object) -> Array:
-        arrays = ready.plan.coefficients() if kernel.startswith("forward") else [ready.y]
-        return np.concatenate([array.copy_to_host().reshape(-1) for array in arrays])
+        if kernel.startswith("forward"):
+            return np.concatenate([band.reshape(-1) for band in ready.plan.coefficients(ready.plan.own_stream)])
+        return np.asarray(ready.y.copy_to_host()).reshape(-1)
 
     def clock(repeats: int, warm: int) -> dict[str, float]:
         try:

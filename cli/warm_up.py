@@ -25,6 +25,11 @@ ON_A_GPU: list[dict[str, Any]] = [
     {"ndim": 2},
 ]
 """Options that compile all kernels for a GPU; the first ones are the defaults."""
+SHAPES_ON_A_GPU: dict[int, list[tuple[int, ...]]] = {
+    1: [(1, 1 << 16), (1, 1 << 20), (1, 1 << 24), (24, 1024), (240, 1 << 13), (64, 1 << 14), (4096, 1 << 14)],
+    2: [(1, 512, 512)],
+}
+"""Arrays of traces and of sections whose kernels have blocks and tiles of all sizes that are chosen."""
 
 
 @click.command("backends")
@@ -85,8 +90,16 @@ def _for_cpu(everything: bool) -> str:
 
 
 def _for_gpu(everything: bool) -> str:
-    """Compile kernels for arrays of all sizes that matter."""
-    from wavefilt.backends.cuda import warming
+    """Compile the kernels that `denoise` launches on the current GPU; they go to the cache on disk."""
+    import numpy as np
 
-    warming.warm_up(ON_A_GPU if everything else ON_A_GPU[:1], DTYPES)
+    from wavefilt.backends.cuda import Cuda
+    from wavefilt.options import Options
+
+    backend = Cuda()
+    for given, dtype in product(ON_A_GPU if everything else ON_A_GPU[:1], DTYPES):
+        options = Options(**given)
+        for shape in SHAPES_ON_A_GPU[options.ndim]:
+            backend.denoise(np.zeros(shape, dtype), options, options.level_for(*shape[1:]))
+    backend.clear()
     return "kernels compiled"

@@ -318,7 +318,7 @@ def _on_gpu(
     y = None if return_residual or out is not None else chosen.at_once(x, options, axes, wait)
     if y is not None:
         return y
-    taken = home.take(x, *axes)
+    taken = chosen.take(x, *axes)
     into = None if out is None else taken.rows_of(out)
     rows = _rows_on_gpu(taken.rows, options, chosen, wait, into)
     y, residual = taken.restore(rows), None
@@ -339,8 +339,7 @@ def _rows_on_gpu(
     Batches with gaps, records with dead traces, and options that the device does not have go through the host.
     """
     level = options.level_for(*x.shape[1:])
-    steady = not isinstance(options.sigma, tuple) and not options.blend and not options.host_only
-    whole = steady and options.spins == 1 and level and len(x)
+    whole = options.plain and not options.blend and not options.host_only and level and len(x)
     if whole and accelerates(backend, arrays.dtype_name(x.dtype), options.analysis(level)):
         done = backend.denoise(x, options, level, False, out, wait=wait)
         if done is not None:

@@ -61,7 +61,7 @@ def _work(shape: tuple[int, ...], analysis: Analysis) -> float:
     """In units of what pays for loading kernels; negative for a transform that has none."""
     name, taps, samples = analysis.transform.name, analysis.taps, prod(shape)
     if _decimated(analysis):
-        return samples / _first(taps)
+        return samples / FIRST[min(FIRST, key=lambda measured: abs(measured - taps))]
     undecimated, panels = samples * taps * analysis.level / FIRST_MODWT, samples * taps / FIRST2
     work = {"modwt": undecimated, "modwt2": 3 * undecimated, "dwt2": panels}
     work["dtcwt"], work["dtcwt2"] = 2 * panels, 4 * panels  # there are two trees an axis
@@ -71,10 +71,6 @@ def _work(shape: tuple[int, ...], analysis: Analysis) -> float:
 def _decimated(analysis: Analysis) -> bool:
     """Return whether the kernels belong to the decimated transform: the DWT of traces, or wavelet packets."""
     return analysis.transform.name in ("dwt", "wp")
-
-
-def _first(taps: int) -> int:
-    return FIRST[min(FIRST, key=lambda measured: abs(measured - taps))]
 
 
 def note(transform: str, dtype: str) -> None:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+import weakref
+from collections.abc import Sequence
 from functools import cached_property, partial
 
 import numpy as np
 
 from wavefilt import engine
-from wavefilt.arrays import Array
+from wavefilt.arrays import Array, DType
 from wavefilt.backends.cuda.denoiser import Denoised, Denoiser, joined, measured_by_row
 from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.plan import Plan, Shape
 from wavefilt.backends.cuda.plans import DTYPES, FAMILIES, Asked, Plans, asked, simple
 from wavefilt.backends.cuda.runtime import compiler, interop, target
-from wavefilt.backends.cuda.runtime.graph import capturing, stand_in
-from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Samples, Stream
+from wavefilt.backends.cuda.runtime.graph import capturing, stand_in, wait
+from wavefilt.backends.cuda.runtime.interfaces import Samples, Stream
 from wavefilt.backends.cuda.runtime.memory import OutOfMemory, guarded, retried
 from wavefilt.backends.cuda.runtime.transfer import Results, Ring
 from wavefilt.backends.cuda.statistics.details import CudaStatistics
@@ -35,44 +36,28 @@ CACHE_BYTES = 8 << 30
 
 
 class CudaPyramid(Pyramid):
-    """A pyramid in the buffers of a plan, which no one else uses while the pyramid lives.
-
-    ``coefficients`` are views of the buffers for an array on a GPU. For a host array they are copied on first use.
-    """
+    """A pyramid in the buffers of a plan, which no one else uses while the pyramid lives."""
 
     plan: Plan
-    stream: Stream
-    layout: DetailLayout
-    """The bands that `Cuda.statistics` counts."""
-    _on_host: bool
-    _clear: Callable[[], None]
-    lent: CudaPyramid
+    lent: CudaPyramid | None
     """The pyramid that this is a view of, and that keeps the plan meanwhile."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        stream: Stream,
-        analysis: Analysis,
-        shape: tuple[int, ...],
-        on_host: bool,
-        clear: Callable[[], None],
-    ) -> None:
-        own = {"plan": plan, "stream": stream, "layout": plan.layout, "_on_host": on_host, "_clear": clear}
-        vars(self).update(own, analysis=analysis, shape=shape)
+    def __init__(self, plan: Plan, analysis: Analysis, shape: tuple[int, ...], lent: CudaPyramid | None = None) -> None:
+        vars(self).update(plan=plan, analysis=analysis, shape=shape, lent=lent, all_counted=lent is not None)
+
+    @property
+    def layout(self) -> DetailLayout:
+        """The bands that `Cuda.statistics` counts."""
+        return self.plan.all_counted if self.all_counted else self.plan.layout
 
     @cached_property
-    def coefficients(self) -> tuple[Array, ...] | tuple[DeviceArray, ...]:
-        views = self.plan.coefficients()
-        if not self._on_host:
-            return views
-        return tuple(guarded(partial(interop.host_rows, view, self.stream), self._clear) for view in views)
+    def coefficients(self) -> tuple[Array, ...]:
+        """All coefficients, copied to host memory on first use."""
+        return self.plan.coefficients(self.plan.stream)
 
     @property
     def with_approximation(self) -> CudaPyramid:
-        found = CudaPyramid(self.plan, self.stream, self.analysis, self.shape, self._on_host, self._clear)
-        vars(found).update(layout=self.plan.all_counted, all_counted=True, lent=self)
-        return found
+        return CudaPyramid(self.plan, self.analysis, self.shape, self)
 
 
 class Cuda(Backend):
@@ -152,36 +137,27 @@ class Cuda(Backend):
         interop.flat(out).copy_to_device(np.ascontiguousarray(rows).reshape(-1))
         return out
 
-    def _plan(self, analysis: Analysis, x: Samples, shape: tuple[int, ...] = ()) -> tuple[Plan, Stream]:
-        """Return a plan for the rows of ``x``, of its or another shape, and its stream; give the plan back."""
-        own = Shape.of(analysis, interop.dtype_name(x), len(x), shape or tuple(x.shape[1:]))
-        plan = self._plans.borrow(own, interop.stream_number(x) if interop.on_device(x) else -1)
-        return plan, plan.stream
-
     @retried
-    def decompose(self, x: Samples, analysis: Analysis) -> Pyramid:
-        """``x`` has shape (batch, *shape), in host or device memory."""
-        shape = tuple(x.shape[1:])
+    def decompose(self, x: Array, analysis: Analysis) -> Pyramid:
+        """Compute the coefficients of a batch (batch, *shape) in host memory."""
+        shape = x.shape[1:]
         if not analysis.level:
             return Pyramid((x,), analysis, shape)
         if not len(x):
-            one = analysis.transform.analyse(np.zeros((1, *shape), interop.dtype_name(x)), analysis)
+            one = analysis.transform.analyse(np.zeros((1, *shape), x.dtype), analysis)
             return Pyramid(tuple(c[:0] for c in one), analysis, shape)
-        plan, stream = self._plan(analysis, x)
-        pyramid = self._lent(plan, stream, analysis, shape, not interop.on_device(x))
-        if interop.on_device(x):
-            source = interop.flat(x)
-        else:
-            source = plan.buffer("x", x.size)
-            self.ring.upload(np.ascontiguousarray(x), source, stream)
-        plan.forward(source, stream)
+        pyramid = self._lent(analysis, x.dtype, len(x), shape)
+        plan = pyramid.plan
+        source = plan.buffer("x", x.size)
+        self.ring.upload(np.ascontiguousarray(x), source, plan.stream)
+        plan.forward(source, plan.stream)
         return pyramid
 
-    def _lent(
-        self, plan: Plan, stream: Stream, analysis: Analysis, shape: tuple[int, ...], on_host: bool
-    ) -> CudaPyramid:
-        pyramid = CudaPyramid(plan, stream, analysis, shape, on_host, self.clear)
-        self._plans.lend(pyramid, plan)
+    def _lent(self, analysis: Analysis, dtype: DType, rows: int, shape: tuple[int, ...]) -> CudaPyramid:
+        """Return a pyramid to be filled, whose plan is given back when nobody uses it."""
+        plan = self._plans.borrow(Shape.of(analysis, dtype.name, rows, shape))
+        pyramid = CudaPyramid(plan, analysis, shape)
+        weakref.finalize(pyramid, self._plans.give_back, plan).atexit = False
         return pyramid
 
     @retried
@@ -189,45 +165,29 @@ class Cuda(Backend):
         """Copy coefficients of another backend into the buffers of a plan. Raises ValueError for other shapes."""
         if isinstance(pyramid, CudaPyramid):
             return pyramid
-        found = [interop.to_host(c) for c in pyramid.coefficients]
-        plan, stream = self._plan(pyramid.analysis, found[0].real, pyramid.shape)
-        packed = self._lent(plan, stream, pyramid.analysis, pyramid.shape, True)
-        plan.fill(found, stream)
+        first = pyramid.coefficients[0]
+        packed = self._lent(pyramid.analysis, first.real.dtype, len(first), pyramid.shape)
+        packed.plan.fill(pyramid.coefficients, packed.plan.stream)
         return packed
 
     def statistics(self, pyramids: Sequence[Pyramid], scope: Scope) -> CudaStatistics:
         packed = [self._packed(pyramid) for pyramid in pyramids]
         for pyramid in packed[1:]:
-            pyramid.stream.synchronize()
-        layouts, first = [pyramid.layout for pyramid in packed], packed[0]
-        return CudaStatistics(layouts, first.plan.options, scope == "record", first.stream, packed, self.clear)
-
-    def shrunk(self, pyramid: Pyramid, shrinkage: Shrinkage) -> Pyramid:
-        """Return the coefficients shrunk on the host."""
-        found = tuple(interop.to_host(c) for c in pyramid.coefficients)
-        return Pyramid(found, pyramid.analysis, pyramid.shape).shrunk(shrinkage)
+            pyramid.plan.stream.synchronize()
+        layouts, plan = [pyramid.layout for pyramid in packed], packed[0].plan
+        return CudaStatistics(layouts, plan.options, scope == "record", plan.stream, packed, self.clear)
 
     @retried
-    def reconstruct(
-        self,
-        pyramid: Pyramid,
-        shrinkage: Shrinkage | None = None,
-        out: Array | None = None,
-        like: Samples | None = None,
-    ) -> Samples | Array:
-        """Return the samples in host memory, or as an array of the library of ``like``, an array on a GPU."""
+    def reconstruct(self, pyramid: Pyramid, shrinkage: Shrinkage | None = None, out: Array | None = None) -> Array:
+        """Return the samples in host memory, in an array of their own."""
         if not pyramid.level:
             return pyramid.coefficients[0]  # type: ignore[no-any-return]
         if not isinstance(pyramid, CudaPyramid) and not len(pyramid.coefficients[0]):
-            return np.zeros((0, *pyramid.shape), interop.dtype_name(pyramid.coefficients[0].real))
+            return np.zeros((0, *pyramid.shape), pyramid.coefficients[0].real.dtype)
         pyramid = self._packed(pyramid)
-        plan, stream, analysis = pyramid.plan, pyramid.stream, pyramid.analysis
+        plan, stream, analysis = pyramid.plan, pyramid.plan.stream, pyramid.analysis
         by = plan.shrinking(shrinkage, partial(analysis.transform.grids, analysis, pyramid.shape), stream)
         shape = (plan.shape.rows, *pyramid.shape)
-        if like is not None:
-            out = interop.empty(shape, plan.dtype, like)
-            plan.inverse(interop.flat(out), stream, by)
-            return out
         y, host = plan.buffer("y", plan.shape.rows * plan.shape.samples), np.empty(shape, plan.dtype)
         plan.inverse(y, stream, by)
         self.ring.download(y, host, stream)
@@ -340,9 +300,10 @@ class Cuda(Backend):
             return self._captured(x, request, number, wait or report, out)
         if not there and x.nbytes >= Ring.LEAST:
             self.ring.prepare()
-        plan, denoiser = self._prepared(request, options, report, number)
-        stream, waiting = plan.stream, wait or report or not there or not denoiser.replayable
+        plan = self._plans.borrow(request.shape, number)
         try:
+            denoiser = plan.denoiser(request.key, partial(self._compiled, plan, options, report))
+            stream, waiting = plan.stream, wait or report or not there or not denoiser.replayable
             if waiting or plan.crowded:
                 self._plans.settled(plan)
             run = self._on_device if there else self._small if x.nbytes < Ring.LEAST else self._through_ring
@@ -363,8 +324,8 @@ class Cuda(Backend):
         if wait:
             raise RuntimeError("the current stream is being captured, and cannot be waited for: use wait=False")
         plan = self._plans.idle(request.shape, number)
-        denoiser = plan and plan.found(request.key)
-        if plan is None or not isinstance(denoiser, Denoiser) or not denoiser.ready:
+        denoiser = None if plan is None else plan.denoisers.get(request.key)
+        if plan is None or denoiser is None or not denoiser.ready:
             if plan is not None:
                 self._plans.give_back(plan)
             raise RuntimeError(
@@ -375,15 +336,6 @@ class Cuda(Backend):
         y = interop.empty(tuple(x.shape), plan.dtype, x) if out is None else out
         denoiser.run(interop.flat(x), interop.flat(y), plan.stream)
         return y, None
-
-    def _prepared(self, request: Asked, options: Options, report: bool, number: int) -> tuple[Plan, Denoiser]:
-        """Return a plan, which the caller gives back, with a denoiser for it."""
-        plan = self._plans.borrow(request.shape, number)
-        try:
-            return plan, plan.kept(request.key, partial(self._compiled, plan, options, report))
-        except BaseException:
-            self._plans.give_back(plan)
-            raise
 
     def _compiled(self, plan: Plan, options: Options, report: bool) -> Denoiser:
         """Make a denoiser, and compile its kernels together if the host does not decide which are launched."""
@@ -406,7 +358,7 @@ class Cuda(Backend):
             out, fresh = self._results.lend(x.shape, plan.dtype)
         source, target = plan.buffer("x", size), plan.buffer("y", size)
         self.ring.upload(np.ascontiguousarray(x), source, stream, touch=out if fresh else None)
-        denoiser.replay("buffers", partial(denoiser.run, source, target), stream)
+        denoiser.replay(partial(denoiser.run, source, target), stream)
         self.ring.download(target, out, stream)
         return out
 
@@ -416,8 +368,8 @@ class Cuda(Backend):
         source, target = plan.buffer("x", size), plan.buffer("y", size)
         staged, result = plan.staging("in", size), plan.staging("out", size)
         staged.reshape(x.shape)[...] = x
-        denoiser.replay("staged", partial(denoiser.run_staged, staged, source, target, result), stream)
-        stream.synchronize()
+        denoiser.replay(partial(denoiser.run_staged, staged, source, target, result), stream)
+        wait(stream)
         if out is None:
             return result.reshape(x.shape).copy()
         out[...] = result.reshape(x.shape)

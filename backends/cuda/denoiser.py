@@ -28,7 +28,6 @@ from wavefilt.thresholding.shrinkage import Shrinkage
 
 Denoised = tuple[Samples, Measured | None] | None
 """The result, with noise and thresholds on request; None if a sample is not finite or a trace of a record is dead."""
-GRAPHS = 4  # kept: one for each alignment of input and output
 
 
 class Denoiser:
@@ -39,7 +38,7 @@ class Denoiser:
 
     def __init__(self, plan: Plan, options: Options, report: bool) -> None:
         self.plan, self.options = plan, options
-        self.graphs: dict[Hashable, Graph] = {}
+        self.graphs: dict[Hashable, Graph] = {}  # by the alignment of arrays on the GPU, or the one for host arrays
         self.ready = False  # to be recorded: its kernels are compiled and its workspace is there
         s, local = plan.shape, options.shrinks_approximation
         self._pooled = options.scope == "record"
@@ -199,18 +198,25 @@ class Denoiser:
             self.make_all_passes()
         if not self.ready or not repoints():
             self._first(lambda on: self.run(interop.flat(x), interop.flat(y), on), stream)
-        else:
-            addresses = interop.address(x), interop.address(y)
-            aligned = addresses[0] % 16 == 0, addresses[1] % 16 == 0
-            graph = self.graphs.get(aligned) or self._recorded(aligned, *self._exchangeable(aligned))
-            graph.launch(stream, addresses)
+            return
+        addresses = interop.address(x), interop.address(y)
+        aligned = addresses[0] % 16 == 0, addresses[1] % 16 == 0
+        graph = self.graphs.get(aligned)
+        if graph is None:
+            s = self.plan.shape
+            source, target = (stand_in(which, s.rows * s.samples, s.dtype, own) for which, own in enumerate(aligned))
+            stand_ins = interop.address(source), interop.address(target)
+            graph = self.graphs[aligned] = Graph(partial(self.run, source, target), stand_ins)
+        graph.launch(stream, addresses)
 
-    def replay(self, key: str, work: Callable[[Stream], None], stream: Stream) -> None:
-        """Run ``work`` on buffers of the plan; from the second time with this key on as a graph."""
-        if self.ready:
-            (self.graphs.get(key) or self._recorded(key, work)).launch(stream)
-        else:
+    def replay(self, work: Callable[[Stream], None], stream: Stream) -> None:
+        """Run ``work`` on buffers of the plan, the same at every call; from the second call on as a graph."""
+        if not self.ready:
             self._first(work, stream)
+            return
+        if "host" not in self.graphs:
+            self.graphs["host"] = Graph(work)
+        self.graphs["host"].launch(stream)
 
     def _first(self, work: Callable[[Stream], None], stream: Stream) -> None:
         """Run ``work``, which may compile and allocate; a recording may not."""
@@ -218,18 +224,6 @@ class Denoiser:
         self.ready = self.replayable and not SIMULATED
         taps = self.options.filters.dec_len
         cuda_crossover.note(self.options.transform.name, self.plan.dtype, taps, device_name())
-
-    def _recorded(self, key: Hashable, work: Callable[[Stream], None], addresses: tuple[int, ...] = ()) -> Graph:
-        while len(self.graphs) >= GRAPHS:
-            del self.graphs[next(iter(self.graphs))]
-        graph = self.graphs[key] = Graph(work, addresses)
-        return graph
-
-    def _exchangeable(self, aligned: tuple[bool, bool]) -> tuple[Callable[[Stream], None], tuple[int, ...]]:
-        """Return `run` for a graph whose input and output are exchanged, and the addresses it is recorded with."""
-        s = self.plan.shape
-        x, y = (stand_in(which, s.rows * s.samples, s.dtype, own) for which, own in enumerate(aligned))
-        return partial(self.run, x, y), (interop.address(x), interop.address(y))
 
     def make_all_passes(self) -> None:
         """Make all passes of a search from now on."""
@@ -248,11 +242,6 @@ class Denoiser:
         if self._energy:
             power = np.broadcast_to(energy.reshape(self._bands, found.groups) / amounts[:, None], sigma.shape)
         return Measured(sigma, exact, power)
-
-
-def key_of(options: Options, report: bool) -> Hashable:
-    """Return the options that a denoiser depends on beside the plan's shape."""
-    return options.rule, options.shrink_function, options.sigma, options.scope, options.keep, options.trend, report
 
 
 def joined(parts: Sequence[Denoised], out: Samples, report: bool) -> Denoised:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import prod
-from typing import NamedTuple, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -25,6 +25,9 @@ from wavefilt.backends.cuda.thresholding import KNOWN
 from wavefilt.thresholding.local import Blocks, Grid
 from wavefilt.thresholding.shrinkage import Posterior, Shrinkage
 from wavefilt.transforms import Analysis
+
+if TYPE_CHECKING:
+    from wavefilt.backends.cuda.denoiser import Denoiser
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,10 +68,10 @@ class Place(NamedTuple):
     shape: tuple[int, ...]
     strides: tuple[int, ...]
 
-    def view(self) -> DeviceArray:
-        extent = 1 + sum((n - 1) * stride for n, stride in zip(self.shape, self.strides, strict=True))
-        own = self.array[self.offset : self.offset + extent]
-        return interop.strided(own, self.shape, tuple(own.dtype.itemsize * n for n in self.strides))
+    def of(self, host: Array) -> Array:
+        """Return a view of the coefficients in a copy of the array in host memory."""
+        strides = tuple(host.itemsize * n for n in self.strides)
+        return np.lib.stride_tricks.as_strided(host[self.offset :], self.shape, strides)
 
 
 class Source(NamedTuple):
@@ -111,13 +114,6 @@ Alone = Callable[[DeviceArray, DeviceArray, DeviceArray, float, DeviceArray, Str
 """A whole run by one launch: input, output, factors of thresholds, given noise, flags."""
 
 
-class Kept(Protocol):
-    """An object kept with a plan, and its bytes of device memory."""
-
-    bytes: int
-
-
-Made = TypeVar("Made", bound=Kept)
 MOST_KEPT = 8  # methods whose launches a plan keeps
 
 
@@ -141,7 +137,7 @@ class Plan(ABC):
         self.bytes = 0  # of device memory
         self._buffers: dict[str, DeviceArray] = {}
         self._staging: dict[str, Array] = {}
-        self._kept: OrderedDict[Hashable, Kept] = OrderedDict()
+        self.denoisers: OrderedDict[Hashable, Denoiser] = OrderedDict()
         self.stream: Stream  # that of the caller, set by whoever lends this
         self._left: Event | None = None  # recorded behind work that was not waited for
         self._told: list[Callable[[], bool]] = []  # whether that was finite, once it has ended
@@ -202,19 +198,16 @@ class Plan(ABC):
         """A stream for work that can run beside the plan's other work."""
         return graph.stream()
 
-    def found(self, key: Hashable) -> object:
-        """The object kept under this key; None if there is none."""
-        return self._kept.get(key)
-
-    def kept(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """The object kept under this key, made when it is first asked for."""
-        if key not in self._kept:
-            self._kept[key] = make()
-            self.bytes += self._kept[key].bytes
-            while len(self._kept) > MOST_KEPT:
-                self.bytes -= self._kept.popitem(last=False)[1].bytes
-        self._kept.move_to_end(key)
-        return cast(Made, self._kept[key])
+    def denoiser(self, key: Hashable, make: Callable[[], Denoiser]) -> Denoiser:
+        """Return the denoiser kept under this key, made when it is first asked for."""
+        kept = self.denoisers
+        if key not in kept:
+            kept[key] = make()
+            self.bytes += kept[key].bytes
+            while len(kept) > MOST_KEPT:
+                self.bytes -= kept.popitem(last=False)[1].bytes
+        kept.move_to_end(key)
+        return kept[key]
 
     def aligned(self, flat: DeviceArray) -> bool:
         """Return whether launches can access the rows of a flat array 16 bytes at a time."""
@@ -256,9 +249,13 @@ class Plan(ABC):
         bands = (Place(self.layout.array, b.offset, (b.rows, b.length), (b.pitch, 1)) for b in reversed(self.bands))
         return [self.approximation(), *bands]
 
-    def coefficients(self) -> tuple[DeviceArray, ...]:
-        """Return views of all `places`."""
-        return tuple(place.view() for place in self.places())
+    def coefficients(self, stream: Stream) -> tuple[Array, ...]:
+        """Return copies of all `places` in host memory, after the work on ``stream``."""
+        places = self.places()
+        arrays = {id(place.array): place.array for place in places}
+        hosts = {key: array.copy_to_host(stream=stream) for key, array in arrays.items()}
+        stream.synchronize()
+        return tuple(np.ascontiguousarray(place.of(hosts[id(place.array)])) for place in places)
 
     def fill(self, coefficients: Sequence[Array], stream: Stream) -> None:
         """Copy coefficients in host memory, in the order of `places`, into the buffers.
@@ -272,9 +269,7 @@ class Plan(ABC):
             raise ValueError(f"coefficients {shapes} do not belong together: {expected} do")
         filled = {id(place.array): (place.array, np.zeros(place.array.size, place.array.dtype)) for place in places}
         for place, values in zip(places, coefficients, strict=True):
-            host = filled[id(place.array)][1]
-            strides = tuple(host.itemsize * n for n in place.strides)
-            np.lib.stride_tricks.as_strided(host[place.offset :], place.shape, strides)[...] = values
+            place.of(filled[id(place.array)][1])[...] = values
         for array, host in filled.values():
             array.copy_to_device(host, stream=stream)
         stream.synchronize()

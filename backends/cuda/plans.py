@@ -6,14 +6,12 @@ And the requests of calls, cached by their options and the type, shape and dtype
 from __future__ import annotations
 
 import threading
-import weakref
 from collections import OrderedDict
 from collections.abc import Hashable
 from functools import lru_cache
 from typing import NamedTuple
 
 from wavefilt.arrays import DType, dtype_name
-from wavefilt.backends.cuda.denoiser import key_of
 from wavefilt.backends.cuda.dwt.plan import DwtPlan
 from wavefilt.backends.cuda.modwt import ModwtPlan
 from wavefilt.backends.cuda.options import KernelOptions
@@ -85,10 +83,6 @@ class Plans:
                 dropped += self._popped()
         self._release(dropped)
 
-    def lend(self, owner: object, plan: Plan) -> None:
-        """Give the plan back when ``owner`` is no longer used."""
-        weakref.finalize(owner, self.give_back, plan).atexit = False
-
     def settled(self, plan: Plan) -> None:
         """Wait for runs left on a plan, and note whether they were finite."""
         if not plan.settled():
@@ -130,7 +124,7 @@ DTYPES = ("float32", "float64")
 
 
 class Asked(NamedTuple):
-    """The key of a plan, and the key of a denoiser in it."""
+    """The key of a plan, and the key of a denoiser in it: the options that it depends on beside the shape."""
 
     shape: Shape
     key: Hashable
@@ -139,7 +133,8 @@ class Asked(NamedTuple):
 @lru_cache(maxsize=1024)
 def asked(options: Options, level: int, dtype: str, shape: tuple[int, ...], report: bool) -> Asked:
     """Return the request for a batch of this shape."""
-    return Asked(Shape.of(options.analysis(level), dtype, shape[0], shape[1:]), key_of(options, report))
+    key = options.rule, options.shrink_function, options.sigma, options.scope, options.keep, options.trend, report
+    return Asked(Shape.of(options.analysis(level), dtype, shape[0], shape[1:]), key)
 
 
 @lru_cache(maxsize=1024)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
@@ -29,28 +28,17 @@ STAGING = 8
 class Member:
     """One GPU, the thread that works for it, and its backend."""
 
-    here = threading.local()
-
     def __init__(self, number: int, make: Callable[[], Cuda]) -> None:
         self.number = number
-        self._pool = ThreadPoolExecutor(1, f"wavefilt-gpu-{number}", self._settle)
+        self._pool = ThreadPoolExecutor(1, f"wavefilt-gpu-{number}", partial(cuda.select_device, number))
         self.backend = self.submit(make).result()
-
-    def _settle(self) -> None:
-        """Let this thread work for the GPU."""
-        cuda.select_device(self.number)
-        self.here.member = self
 
     def submit(self, work: Callable[[], Result]) -> Future[Result]:
         """Begin ``work()`` in the GPU's thread; the simulator, which runs one kernel at a time, does it at once."""
         if not SIMULATED:
             return self._pool.submit(work)
-        outer, done = vars(self.here).get("member"), Future[Result]()
-        self.here.member = self
-        try:
-            done.set_result(work())
-        finally:
-            self.here.member = outer
+        done = Future[Result]()
+        done.set_result(work())
         return done
 
 

@@ -96,16 +96,17 @@ PTX = """
 import json, sys
 from pathlib import Path
 from tests.support import rehearsal
-from wavefilt.backends.cuda.runtime.compiler import ptx_of
+from wavefilt.backends.cuda.runtime.compiler import linked
 folder, dtype, methods, gpus, options = sys.argv[1:]
 rehearsal.SHAPES.update({1: [(24, (1024,)), (1, (1 << 20,))], 2: [(1, (512, 512))]})
 for number, (kernel, types) in enumerate(rehearsal.needed(methods, [dtype], (9, 0), **json.loads(options))):
-    library = kernel.compile.code(types)._codelibrary
+    library = kernel.code(types)._codelibrary
     module = kernel.py_func.__module__.partition("cuda.")[2].replace(".", "-")
     for major, minor, suffix in json.loads(gpus):
-        limit = kernel.compile.limit((major, minor))
+        limit = kernel.limit((major, minor))
         name = f"{module}-{kernel.py_func.__name__}-{number}.sm_{major}{minor}{suffix}.{limit or 0}.ptx"
-        Path(folder, name).write_text(ptx_of(library, (major, minor, suffix), limit, kernel.compile.fast))
+        ptx = linked(library, (major, minor, suffix), limit, kernel.fast, "ptx")
+        Path(folder, name).write_text(ptx.decode().strip("\\0"))
 """
 SINGLE = re.compile(r"dwt-kernels|sections-dwt2|modwt-|sections-dual_tree-dual_tree")
 """Kernels that use nothing but float32 for samples of float32; others sum squares or compare in float64."""

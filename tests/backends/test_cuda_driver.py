@@ -20,13 +20,12 @@ def driver(monkeypatch):
     from wavefilt.backends.cuda.runtime import graph, transfer
 
     found = Driver()
-    for name, module in found.package().items():
-        monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.setattr(transfer, "cuda", found.cuda())
     monkeypatch.setattr(transfer.interop, "address", lambda device: device.ctypes.data)
     monkeypatch.setattr(transfer, "_calls", found.functions)
     for module in (graph, transfer):
         monkeypatch.setattr(module, "SIMULATED", False)
+        monkeypatch.setattr(module, "driver", found)
     for name, value in {"PIECE": 1 << 14, "SMALLEST": 1 << 12, "SHARE": 1 << 15}.items():
         monkeypatch.setattr(transfer, name, value)
     monkeypatch.setattr(transfer.Ring, "LEAST", 1 << 12)

@@ -351,7 +351,7 @@ def test_arrays_on_the_gpu_keep_their_kind(backend):
     for name, (array, axis, kind) in _arrays(x).items():
         traces = interop.take(array, axis)
         y = traces.restore(backend.denoise(traces.rows, Options(level=4, rule="universal"), 4)[0])
-        assert interop.library_of(y).name == kind, name
+        assert type(y).__module__.partition(".")[0] == kind, name
         host = interop.to_host(y)
         _close(host.T if axis == 0 else host, expected, "float32", 10)
 

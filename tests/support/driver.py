@@ -36,12 +36,6 @@ class Driver(ModuleType):
         self.copies: list[int] = []
         self.fails_at = -1
 
-    def package(self) -> dict[str, ModuleType]:
-        """What ``sys.modules`` has to hold."""
-        top, middle = ModuleType("cuda"), ModuleType("cuda.bindings")
-        top.bindings, middle.driver = middle, self  # type: ignore[attr-defined]
-        return {"cuda": top, "cuda.bindings": middle, "cuda.bindings.driver": self}
-
     def functions(self) -> tuple[int, ...]:
         """Addresses of the C library's copy, and of the driver's functions for threads without Python."""
         kinds = {

@@ -72,7 +72,7 @@ def begin(capability: tuple[int, int]) -> None:
     vars(cuda.cudadrv.driver).update(host_to_device=_nothing, device_to_host=_nothing, device_to_device=_nothing)
     nowhere = SimpleNamespace(handle=c_void_p(0), synchronize=_nothing)
     vars(graph)["stream"] = lambda: nowhere
-    vars(compiler)["allow"] = _nothing
+    compiler._Dispatcher.allow = _nothing
     own: dict[str, object] = {
         "event": lambda: SimpleNamespace(record=_nothing, wait=_nothing),
         "stream": lambda: nowhere,

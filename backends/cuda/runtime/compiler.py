@@ -2,7 +2,7 @@
 
 No other module uses private interfaces of numba-cuda, except for names that are stable but not documented: device
 arrays, `MemoryPointer` and `CudaAPIError` of `numba.cuda.cudadrv` (`target`, `graph`), and `cgutils`, `types` and
-`intrinsic` (`wide`). Interfaces used here are checked when this is imported (`_probe`):
+`intrinsic` (`wide`). Interfaces used here are checked when this is imported:
 
 * `CUDADispatcher` (`compile`, `overloads`, `add_overload`, `targetoptions`, `typeof_pyval`), to compile and
   launch kernels that come from the cache on disk, and to note launches without making them
@@ -40,7 +40,7 @@ from wavefilt.errors import BackendUnavailable
 from wavefilt.threads import available_cpus
 
 from .interfaces import Build, Kernel
-from .target import SIMULATED, cuda
+from .target import SIMULATED, cuda, driver
 
 if TYPE_CHECKING:
     from numba.types import Type
@@ -87,78 +87,31 @@ def kernel(
     if SIMULATED:
         return cuda.jit  # type: ignore[no-any-return]
 
-    def compiled(function: Callable[..., Any]) -> Kernel:
-        options = cuda.jit(fastmath=FAST_MATH if build.fastmath else False)(function).targetoptions
-        dispatcher = _Dispatcher(function, options)
-        own = build, constants, registers
-        dispatcher.compile = _Compiler(dispatcher, (registers, since), own, build.fastmath)
-        return dispatcher
-
-    return compiled
-
-
-def _probe() -> None:
-    """Raise AttributeError if numba-cuda lacks what is used here."""
-    for owner, names in (
-        (CUDADispatcher, "compile add_overload typeof_pyval"),
-        (_Kernel, "bind _reduce_states _rebuild"),
-        (CUDACodeLibrary, "llvm_strs get_ltoir get_cubin get_asm_str _ensure_cc get_cufunc"),
-    ):
-        for name in names.split():
-            getattr(owner, name)
+    own = build, constants, registers
+    return partial(_Dispatcher, constants=own, registers=(registers, since), fast=build.fastmath)
 
 
 if not SIMULATED:
     try:
-        from cuda.bindings import driver as binding
         from cuda.bindings import nvjitlink
         from cuda.core import ObjectCode
         from numba.cuda.codegen import CUDACodeLibrary
         from numba.cuda.core.compiler_lock import global_compiler_lock
-        from numba.cuda.cudadrv.driver import driver
+        from numba.cuda.cudadrv.driver import driver as numba_driver
         from numba.cuda.dispatcher import CUDADispatcher, _Kernel
 
-        _probe()
+        for owner, names in (
+            (CUDADispatcher, "compile add_overload typeof_pyval"),
+            (_Kernel, "bind _reduce_states _rebuild"),
+            (CUDACodeLibrary, "llvm_strs get_ltoir get_cubin get_asm_str _ensure_cc get_cufunc"),
+        ):
+            for name in names.split():
+                getattr(owner, name)
     except (ImportError, AttributeError) as error:
         raise BackendUnavailable(
             f"backend 'cuda': numba-cuda {version('numba-cuda')} differs from the tested versions ({error}); "
             "install a version from the requirements of wavefilt"
         ) from error
-
-    class _Dispatcher(CUDADispatcher):  # type: ignore[misc]  # numba has no types
-        """The dispatcher of numba-cuda, whose launches can be noted and may have dynamic shared memory."""
-
-        def __getitem__(self, configuration: tuple[Any, ...]) -> Callable[..., None]:
-            launches, launch = _noted.launches, super().__getitem__(configuration)
-            if launches is None:
-                return partial(self._with_room, launch, configuration[3]) if configuration[3:] else launch
-
-            def note(*arguments: object) -> None:
-                launch = self, tuple(map(self.typeof_pyval, arguments))
-                if launch not in launches:
-                    launches.append(launch)
-
-            return note
-
-        def _with_room(self, launch: Callable[..., None], size: int, *arguments: object) -> None:
-            allow(self, tuple(map(self.typeof_pyval, arguments)), size)
-            launch(*arguments)
-
-    def allow(dispatcher: CUDADispatcher, types: Types, size: int) -> None:
-        """Let the blocks of a kernel have ``size`` bytes of shared memory, more than the 48 KiB that all may have.
-
-        The limit is never lowered, since recorded launches may need it.
-        """
-        function = dispatcher.compile(types)._codelibrary.get_cufunc()
-        place = types, function.device.id
-        if size > dispatcher.compile.room.get(place, 0):
-            kind = binding.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-            driver.cuKernelSetAttribute(kind, size, function.handle, function.device.id)
-            dispatcher.compile.room[place] = size
-
-    def ptx_of(library: CUDACodeLibrary, capability: tuple[Any, ...], registers: int | None, fast: bool) -> str:
-        """Return the assembly that the linker makes of a kernel."""
-        return linked(library, capability, registers, fast, "ptx").decode().strip("\0")
 
     def linked(
         library: CUDACodeLibrary, capability: tuple[Any, ...], registers: int | None, fast: bool, form: str = "cubin"
@@ -179,47 +132,92 @@ if not SIMULATED:
             nvjitlink.destroy(linker)
         return bytes(found)
 
-    class _Compiler:
-        """Compile a kernel for types of arguments; a dispatcher calls this for types that are new to it."""
+    class _Dispatcher(CUDADispatcher):  # type: ignore[misc]  # numba has no types
+        """The dispatcher of numba-cuda, with another compiler and cache.
+
+        Its launches can be noted, and may have dynamic shared memory.
+        """
 
         def __init__(
             self,
-            dispatcher: CUDADispatcher,
-            registers: tuple[int | None, Capability],
+            function: Callable[..., Any],
             constants: Hashable,
+            registers: tuple[int | None, Capability],
             fast: bool,
         ) -> None:
-            self._dispatcher, self._registers, self.fast = dispatcher, registers, fast
-            self.room: dict[tuple[Types, int], int] = {}
+            super().__init__(function, cuda.jit(fastmath=FAST_MATH if fast else False)(function).targetoptions)
+            self._registers, self.fast = registers, fast
+            self._room: dict[tuple[Types, int], int] = {}
             """Bytes of shared memory that blocks may have, by types and GPU."""
-            self._binaries = _Cache(dispatcher.py_func, constants)
+            line = function.__code__.co_firstlineno
+            self._depends = f"{function.__module__}.{function.__qualname__}:{line} {constants!r} {_made_by()}"
 
-        def __call__(self, signature: Any) -> _Kernel:
-            """Return the kernel for these types, ready to be launched on the current GPU."""
+        def __getitem__(self, configuration: tuple[Any, ...]) -> Callable[..., None]:
+            launches, launch = _noted.launches, super().__getitem__(configuration)
+            if launches is None:
+                return partial(self._with_room, launch, configuration[3]) if configuration[3:] else launch
+
+            def note(*arguments: object) -> None:
+                launch = self, tuple(map(self.typeof_pyval, arguments))
+                if launch not in launches:
+                    launches.append(launch)
+
+            return note
+
+        def _with_room(self, launch: Callable[..., None], size: int, *arguments: object) -> None:
+            self.allow(tuple(map(self.typeof_pyval, arguments)), size)
+            launch(*arguments)
+
+        def allow(self, types: Types, size: int) -> None:
+            """Let blocks have ``size`` bytes of shared memory, more than the 48 KiB that all may have.
+
+            The limit is never lowered, since recorded launches may need it.
+            """
+            function = self.compile(types)._codelibrary.get_cufunc()
+            place = types, function.device.id
+            if size > self._room.get(place, 0):
+                kind = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+                numba_driver.cuKernelSetAttribute(kind, size, function.handle, function.device.id)
+                self._room[place] = size
+
+        def compile(self, signature: Any) -> _Kernel:
+            """Return the kernel for types that are new to numba, ready to be launched on the current GPU."""
             types = tuple(getattr(signature, "args", signature))
-            together([(self._dispatcher, types)])
-            return self._dispatcher.overloads[types]
+            together([(self, types)])
+            return self.overloads[types]
 
         def ready(self, types: Types) -> bool:
             """Return whether the kernel was compiled for these types, or was found on disk."""
-            if types in self._dispatcher.overloads:
+            if types in self.overloads:
                 return True
-            found = self._binaries.load(types)
+            found = self._from_disk(types)
             with suppress(Exception):  # the driver takes it no more
                 if found:
                     found.bind()
-                    self._dispatcher.add_overload(found, types)
+                    self.add_overload(found, types)
                     return True
             return False
 
         def keep(self, types: Types, kernel: _Kernel, code: bytes | None) -> None:
-            """Make the kernel with this machine code ready, and keep it on disk."""
+            """Make the kernel with this machine code ready, and keep it on disk if possible."""
             library = kernel._codelibrary
             if code is not None:
                 library._cubin_cache[library._ensure_cc(None)] = ObjectCode.from_cubin(code)
             kernel.bind()
-            self._dispatcher.add_overload(kernel, types)
-            self._binaries.save(types, kernel)
+            self.add_overload(kernel, types)
+            with suppress(Exception), kernel_files.writable(PACKAGE) as folder:
+                kernel_files.write(self._file(types), folder, cuda.serialize.dumps(kernel._reduce_states()))
+
+        def _from_disk(self, types: Types) -> Any:
+            """Return the kernel that was compiled on this machine before; None if there is none."""
+            with suppress(Exception):  # numba-cuda has changed
+                packed = kernel_files.read(self._file(types), kernel_files.folders(PACKAGE))
+                return packed and _Kernel._rebuild(**pickle.loads(packed))
+            return None
+
+        def _file(self, types: Types) -> str:
+            text = f"{self._depends} {types} {cuda.get_current_device().compute_capability}"
+            return f"{self.py_func.__name__}-{hashlib.sha256(text.encode()).hexdigest()}.kernel"
 
         def limit(self, capability: Capability) -> int | None:
             """Return the most registers of a thread on GPUs of a compute capability."""
@@ -231,7 +229,7 @@ if not SIMULATED:
             own = CUDACodeLibrary.get_asm_str
             CUDACodeLibrary.get_asm_str = lambda library, cc=None: ""
             try:
-                kernel = _Kernel(self._dispatcher.py_func, types, **self._dispatcher.targetoptions)
+                kernel = _Kernel(self.py_func, types, **self.targetoptions)
             finally:
                 CUDACodeLibrary.get_asm_str = own
             library = kernel._codelibrary
@@ -258,22 +256,22 @@ def together(launches: Sequence[Launch]) -> None:
     if SIMULATED:
         return
     with global_compiler_lock:
-        missing = [(kernel, types) for kernel, types in launches if not kernel.compile.ready(types)]
+        missing = [(kernel, types) for kernel, types in launches if not kernel.ready(types)]
         if not missing:
             return
         logger.info("compiling kernels")
         with ThreadPoolExecutor(min(available_cpus(), len(missing))) as threads:
             begun = []
             for kernel, types in missing:
-                code = kernel.compile.code(types)
+                code = kernel.code(types)
                 library, work = code._codelibrary, None  # without link-time optimization, only numba-cuda can link
                 if library._lto:
                     capability = library._ensure_cc(None)
-                    limit = kernel.compile.limit(capability[:2])
-                    work = threads.submit(linked, library, capability, limit, kernel.compile.fast)
+                    limit = kernel.limit(capability[:2])
+                    work = threads.submit(linked, library, capability, limit, kernel.fast)
                 begun.append((kernel, types, code, work))
             for kernel, types, code, work in begun:
-                kernel.compile.keep(types, code, None if work is None else work.result())
+                kernel.keep(types, code, None if work is None else work.result())
 
 
 _RANGES = {"tid": (9001, "i32 0, i32 1024"), "ctaid": (9002, "i32 0, i32 2147483647")}
@@ -306,28 +304,3 @@ def _made_by() -> tuple[str, ...]:
         with suppress(OSError):  # an installation without sources does not change
             text.update(path.read_bytes())
     return version("numba-cuda"), text.hexdigest(), str(sys.version_info[:2])
-
-
-class _Cache:
-    """Kernels that were compiled on this machine, in a file each."""
-
-    def __init__(self, function: Callable[..., Any], constants: Hashable) -> None:
-        line = function.__code__.co_firstlineno
-        self._name = function.__name__
-        self._depends = f"{function.__module__}.{function.__qualname__}:{line} {constants!r} {_made_by()}"
-
-    def _file(self, types: Types) -> str:
-        text = f"{self._depends} {types} {cuda.get_current_device().compute_capability}"
-        return f"{self._name}-{hashlib.sha256(text.encode()).hexdigest()}.kernel"
-
-    def load(self, types: Types) -> Any:
-        """Return the kernel; None if there is none."""
-        with suppress(Exception):  # numba-cuda has changed
-            packed = kernel_files.read(self._file(types), kernel_files.folders(PACKAGE))
-            return packed and _Kernel._rebuild(**pickle.loads(packed))
-        return None
-
-    def save(self, types: Types, kernel: Any) -> None:
-        """Keep the kernel on disk if possible."""
-        with suppress(Exception), kernel_files.writable(PACKAGE) as folder:
-            kernel_files.write(self._file(types), folder, cuda.serialize.dumps(kernel._reduce_states()))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from .interfaces import DeviceArray, Stream
-from .target import SIMULATED, cuda
+from .target import SIMULATED, cuda, driver
 
 STAND_INS = (0x7FFA << 48, 0x7FFC << 48)
 """Addresses that stand for the caller's input and output in a recording: of no memory, and as float64 they are NaN.
@@ -35,25 +35,16 @@ def handle(stream: Stream) -> int:
     return int(value.value or 0) if isinstance(value, c_void_p) else int(value)
 
 
-@cache
-def _driver() -> Any:
-    from cuda.bindings import driver
-
-    return driver
-
-
 def wait(stream: Stream) -> None:
     """Until the stream's work is done; numba's own way takes 2 us longer."""
     if not SIMULATED:
-        checked(_driver().cuStreamSynchronize(handle(stream)))
+        checked(driver.cuStreamSynchronize(handle(stream)))
 
 
 def stream() -> Stream:
     """A new stream that does not wait for the legacy default stream, which a capture must not depend on."""
     if SIMULATED:
         return cuda.stream()  # type: ignore[no-any-return]
-    from cuda.bindings import driver
-
     cuda.current_context()
     number = int(checked(driver.cuStreamCreate(driver.CUstream_flags.CU_STREAM_NON_BLOCKING)))
     return cuda.external_stream(number)  # type: ignore[no-any-return]
@@ -61,7 +52,7 @@ def stream() -> Stream:
 
 def capturing(number: int) -> bool:
     """Whether the caller records what is launched on the stream of this number; the legacy default stream cannot be."""
-    return number > 1 and int(checked(_driver().cuStreamIsCapturing(number))) != 0
+    return number > 1 and int(checked(driver.cuStreamIsCapturing(number))) != 0
 
 
 @cache
@@ -69,8 +60,6 @@ def repoints() -> bool:
     """Return whether the driver reports the sizes of a kernel's parameters; otherwise a `Graph` keeps its arrays."""
     if SIMULATED:
         return False
-    from cuda.bindings import driver
-
     return int(checked(driver.cuDriverGetVersion())) >= 12040
 
 
@@ -92,9 +81,7 @@ class Graph:
 
     def __init__(self, work: Callable[[Stream], None], addresses: tuple[int, ...] = ()) -> None:
         """Record ``work``; ``addresses`` are the addresses of its stand-ins."""
-        from cuda.bindings import driver
-
-        self._driver, on = driver, stream()
+        on = stream()
         # any other mode is ended by memory that the garbage collector frees meanwhile in this thread
         checked(driver.cuStreamBeginCapture(handle(on), driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED))
         try:
@@ -113,17 +100,16 @@ class Graph:
 
     def _kernels(self) -> list[Any]:
         """The nodes that launch kernels."""
-        driver, graph = self._driver, self._graph
-        error, _, count = driver.cuGraphGetNodes(graph)
+        error, _, count = driver.cuGraphGetNodes(self._graph)
         checked((error,))
-        error, nodes, _ = driver.cuGraphGetNodes(graph, count)
+        error, nodes, _ = driver.cuGraphGetNodes(self._graph, count)
         checked((error,))
         kernel = driver.CUgraphNodeType.CU_GRAPH_NODE_TYPE_KERNEL
         return [node for node in nodes if checked(driver.cuGraphNodeGetType(node)) == kernel]
 
     def launch(self, stream: Stream, addresses: tuple[int, ...] = ()) -> None:
         """Launch, with what begins at these ``addresses`` in the place of the stand-ins."""
-        executable, driver = self._executable, self._driver
+        executable = self._executable
         if addresses != self._addresses:
             self._addresses = None  # until all nodes have them
             for value, which, offset in self._pointers:
@@ -142,8 +128,6 @@ class _Node:
     """
 
     def __init__(self, node: Any, stand_ins: tuple[int, ...]) -> None:
-        from cuda.bindings import driver
-
         self.node, self.parameters = node, checked(driver.cuGraphKernelNodeGetParams(node))
         theirs = cast(int(self.parameters.kernelParams), POINTER(c_void_p))
         function, kernel = int(self.parameters.func or 0), int(self.parameters.kern or 0)

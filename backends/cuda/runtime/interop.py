@@ -31,7 +31,6 @@ on_device = on_gpu
 class Library:
     """An array library, and how it is asked in its own words."""
 
-    name: str
     exhausted: type[Exception]
     """What it raises when a GPU's memory is used up."""
     stream_number: Callable[[Any], int]
@@ -50,8 +49,6 @@ class Library:
     """An array in contiguous memory and of a dtype: itself, or a copy."""
     to_host: Callable[[Any], Array]
     """A copy in host memory."""
-    plain: Callable[[Any], Any] = lambda x: x
-    """An array as numba can take it."""
     as_floating: Callable[[Any, Any], Any] = lambda y, original: y
     """An array in the dtype of the original, if that is floating."""
 
@@ -61,7 +58,6 @@ def _cupy() -> Library:
     import cupy
 
     return Library(
-        name="cupy",
         exhausted=cupy.cuda.memory.OutOfMemoryError,
         stream_number=lambda x: int(cupy.cuda.get_current_stream().ptr),
         address=lambda x: int(x.data.ptr),
@@ -89,7 +85,6 @@ def _torch() -> Library:
         return x if x.dtype == own(dtype) and x.is_contiguous() else x.to(own(dtype)).contiguous()
 
     return Library(
-        name="torch",
         exhausted=torch.cuda.OutOfMemoryError,
         stream_number=lambda x: int(torch.cuda.current_stream(x.device).cuda_stream),
         address=lambda x: int(x.data_ptr()),
@@ -99,7 +94,6 @@ def _torch() -> Library:
         ordered=lambda x, order: x.permute(order),
         contiguous=contiguous,
         to_host=lambda x: x.detach().cpu().numpy(),
-        plain=lambda x: x.detach(),
         as_floating=lambda y, x: y.to(x.dtype) if y.dtype != x.dtype and x.is_floating_point() else y,
     )
 
@@ -125,15 +119,22 @@ def _device_of(x: Any) -> int:
         raise TypeError(f"{type(x).__name__} does not tell its GPU: it has no __dlpack_device__") from None
 
 
+def _ordered(x: Any, order: tuple[int, ...]) -> Any:
+    """Return a view with the dimensions in another order; numba itself only transposes matrices."""
+    if SIMULATED:
+        return x.transpose(order)
+    shape, strides = (tuple(own[i] for i in order) for own in (x.shape, x.strides))
+    return type(x)(shape=shape, strides=strides, dtype=x.dtype, stream=x.stream, gpu_data=x.gpu_data)
+
+
 _numba = Library(
-    name="numba",
     exhausted=CudaAPIError,
     stream_number=_stream_number,
     address=_address,
     device_of=_device_of,
     current=lambda number: cuda.gpus[number],
     empty=lambda shape, dtype, like: cuda.device_array(shape, dtype),
-    ordered=lambda x, order: strided(x, tuple(x.shape[i] for i in order), tuple(x.strides[i] for i in order)),
+    ordered=_ordered,
     contiguous=lambda x, dtype: x if x.is_c_contiguous() and x.dtype == dtype else copied(x, dtype),
     to_host=lambda x: np.asarray(x.copy_to_host() if isinstance(x, DeviceNDArray) else x),
 )
@@ -144,7 +145,6 @@ if SIMULATED:  # there are no addresses
         stream_number=lambda x: 0,
         address=lambda x: 0,
         device_of=lambda x: 0,
-        ordered=lambda x, order: x.transpose(order),
     )
 LIBRARIES = {"cupy": _cupy, "torch": _torch}
 """By package: what whoever has its arrays has imported."""
@@ -211,7 +211,7 @@ def dtype_name(x: Samples) -> str:
 
 def flat(x: Samples) -> DeviceArray:
     """A C-contiguous array of any library as a flat numba array on the same memory."""
-    return cuda.as_cuda_array(library_of(x).plain(x), sync=False).reshape(-1)  # type: ignore[no-any-return]
+    return cuda.as_cuda_array(x, sync=False).reshape(-1)  # type: ignore[no-any-return]
 
 
 def empty(shape: tuple[int, ...], dtype: DTypeLike, like: Samples) -> Samples:
@@ -219,12 +219,10 @@ def empty(shape: tuple[int, ...], dtype: DTypeLike, like: Samples) -> Samples:
     return library_of(like).empty(shape, dtype, like)  # type: ignore[no-any-return]
 
 
-class Traces(NamedTuple):
+class Traces(arrays.Traces):
     """As `wavefilt.arrays.Traces`, for an array on a GPU."""
 
-    rows: Samples
-    original: Samples
-    axes: tuple[int, ...]
+    __slots__ = ()
 
     def restore(self, rows: Samples) -> Samples:
         """``rows`` as an array of the original's shape, floating dtype and library."""
@@ -235,7 +233,7 @@ class Traces(NamedTuple):
             y = library.ordered(y, found.orders[1])
         return library.as_floating(y, self.original)  # type: ignore[no-any-return]
 
-    def rows_of(self, out: Samples) -> Samples | None:
+    def rows_of(self, out: Any) -> Samples | None:
         """The memory of ``out`` as rows; None if rows have to be restored first and then copied there.
 
         Raises TypeError unless ``out`` is of the original's library, and ValueError unless it has the shape and dtype
@@ -325,27 +323,10 @@ def to_host(x: Samples) -> Array:
     return x if isinstance(x, np.ndarray) else library_of(x).to_host(x)
 
 
-def host_rows(view: DeviceArray, stream: Stream) -> Array:
-    """Rows of a flat buffer, cut to their length, copied to host memory."""
-    if SIMULATED:
-        return np.ascontiguousarray(view.copy_to_host())
-    view = view if view.is_c_contiguous() else copied(view, view.dtype, stream)
-    host = view.copy_to_host(stream=stream)
-    stream.synchronize()
-    return host
-
-
-def strided(x: DeviceArray, shape: tuple[int, ...], strides: tuple[int, ...]) -> DeviceArray:
-    """A view of the memory of a numba array from where it begins; ``strides`` in bytes."""
-    if SIMULATED:
-        return type(x)(np.lib.stride_tricks.as_strided(x._ary, shape, strides))  # type: ignore
-    return type(x)(shape=shape, strides=strides, dtype=x.dtype, stream=x.stream, gpu_data=x.gpu_data)  # type: ignore
-
-
-def copied(x: Any, dtype: DTypeLike, stream: Any = 0) -> Any:
+def copied(x: Any, dtype: DTypeLike) -> Any:
     """A copy of a numba array in contiguous memory and of this dtype, made by a kernel."""
     out = cuda.device_array(x.shape, dtype)
-    _copy[-(-x.size // 256), 256, stream](x, out.reshape(-1), x.size)
+    _copy[-(-x.size // 256), 256](x, out.reshape(-1), x.size)
     return out
 
 

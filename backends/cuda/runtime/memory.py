@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial, wraps
-from typing import Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from . import graph
 from .interop import exhausted
 from .target import SIMULATED, CudaAPIError, cuda
 
 Result = TypeVar("Result")
-Owner = TypeVar("Owner", bound="_Clearing")
 Given = ParamSpec("Given")
 OUT_OF_MEMORY = 2
 """The driver's CUDA_ERROR_OUT_OF_MEMORY."""
@@ -41,16 +40,11 @@ def guarded(work: Callable[[], Result], clear: Callable[[], None]) -> Result:
         raise
 
 
-class _Clearing(Protocol):
-    @property
-    def clear(self) -> Callable[[], None]: ...
-
-
-def retried(method: Callable[Concatenate[Owner, Given], Result]) -> Callable[Concatenate[Owner, Given], Result]:
+def retried(method: Callable[Concatenate[Any, Given], Result]) -> Callable[Concatenate[Any, Given], Result]:
     """Decorator of a method: call it as `guarded` does, with the ``clear`` of its object."""
 
     @wraps(method)
-    def call(self: Owner, /, *arguments: Given.args, **named: Given.kwargs) -> Result:
+    def call(self: Any, /, *arguments: Given.args, **named: Given.kwargs) -> Result:
         return guarded(partial(method, self, *arguments, **named), self.clear)
 
     return call

@@ -47,10 +47,6 @@ if not installed and not SIMULATED:
     )
 
 
-class _DriverError(Exception):
-    """Stands for the driver's errors in the simulator, which has no driver."""
-
-
 if SIMULATED:
     from numba.cuda.simulator import kernel as _simulator
     from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray as DeviceNDArray
@@ -61,9 +57,13 @@ if SIMULATED:
         def __getattr__(self, name: str) -> Any:
             return getattr(_simulator._get_kernel_context() or _numba_cuda, name)
 
-    CudaAPIError: type[Exception] = _DriverError
+    class CudaAPIError(Exception):
+        """Stands for the driver's errors in the simulator, which has no driver."""
+
+    driver: Any = None
     _numba_cuda, cuda = cuda, _OfTheRunningKernel()
 else:
+    from cuda.bindings import driver  # type: ignore[no-redef]
     from numba.cuda.cudadrv.devicearray import DeviceNDArrayBase as DeviceNDArray
     from numba.cuda.cudadrv.driver import CudaAPIError  # type: ignore[no-redef]
 
@@ -74,6 +74,7 @@ __all__ = [
     "DeviceNDArray",
     "cuda",
     "device",
+    "driver",
     "in_turn",
     "shared_memory",
 ]
@@ -130,8 +131,6 @@ def describe() -> str:
     """One line: the device, its memory, the driver, and the versions in use."""
     if SIMULATED:
         return "CUDA simulator of numba"
-    from cuda.bindings import driver
-
     device = cuda.get_current_device()
     name = device_name()
     total = cuda.current_context().get_memory_info().total

@@ -23,7 +23,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache, partial
 from math import prod
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -37,15 +36,14 @@ from wavefilt.threads import available_cpus, parallel
 from . import interop
 from .graph import DriverError, checked, handle
 from .interfaces import DeviceArray, Stream
-from .target import SIMULATED, cuda
+from .target import SIMULATED, cuda, driver
 
 PIECE, SMALLEST, PIECES = 1 << 20, 1 << 18, 2
 """Bytes that are staged and sent at a time, at most and at least, and pieces of a thread if there are enough."""
 SHARE = 1 << 18
 """Bytes for which another thread is worth waking."""
 THREADS = min(8, available_cpus())
-TOUCHING = min(8, available_cpus())
-"""Threads that make the pages of a result while others stage."""
+"""Threads that stage, and threads that make the pages of a result meanwhile."""
 SEVERAL = 8 << 20
 """Bytes of spare results that are made together."""
 PAGE, HUGE = 4 << 10, 2 << 20
@@ -128,11 +126,9 @@ class Ring:
         if SIMULATED or host.nbytes < self.LEAST:
             device.copy_to_device(host.reshape(-1), stream=stream)
             return
-        parts = [] if touch is None else np.array_split(_bytes(touch), min(TOUCHING, -(-touch.nbytes // HUGE)))
+        parts = [] if touch is None else np.array_split(_bytes(touch), min(THREADS, -(-touch.nbytes // HUGE)))
         direct = pinned(host)
         if direct:
-            from cuda.bindings import driver
-
             arguments = interop.address(device), host.ctypes.data, host.nbytes, handle(stream)
             checked(driver.cuMemcpyHtoDAsync(*arguments))
         if parts or not direct:
@@ -144,8 +140,6 @@ class Ring:
             device.copy_to_host(host.reshape(-1), stream=stream)
             stream.synchronize()
         elif pinned(host):
-            from cuda.bindings import driver
-
             arguments = host.ctypes.data, interop.address(device), host.nbytes, handle(stream)
             checked(driver.cuMemcpyDtoHAsync(*arguments))
             stream.synchronize()
@@ -159,8 +153,6 @@ class Ring:
 
         Nothing waits for the GPU except for a slot that is not free, and for the pieces of a download.
         """
-        from cuda.bindings import driver
-
         context = int(checked(driver.cuCtxGetCurrent()))
         count = max(min(self._threads, host.size // SHARE), min(host.size, 1))
         piece = max(min(PIECE, host.size // (PIECES * max(count, 1))) // PAGE * PAGE, SMALLEST)
@@ -299,7 +291,7 @@ class _Block:
 
     def touch(self) -> None:
         """Make its pages."""
-        parts = np.array_split(self.array[: self._extent], min(TOUCHING, -(-self.size // HUGE)))
+        parts = np.array_split(self.array[: self._extent], min(THREADS, -(-self.size // HUGE)))
 
         def write(begin: int, end: int) -> None:
             for part in parts[begin:end]:  # of 500 pages or more NumPy lets other threads run meanwhile
@@ -308,28 +300,22 @@ class _Block:
         parallel(write, len(parts))
 
     def pin(self) -> None:
-        """Pin the memory; if the system refuses, it stays pageable."""
-        if not SIMULATED and not self._tried:
-            self._tried = True
-            _pin(self, self.address, self._extent, self._memory)
-
-
-def _pin(owner: object, address: int, size: int, memory: Array) -> None:
-    """Pin memory until its ``owner`` is gone, if the system allows it; ``memory`` is kept alive until then."""
-    from cuda.bindings import driver
-
-    cuda.current_context()
-    context = checked(driver.cuCtxGetCurrent())
-    (error,) = driver.cuMemHostRegister(address, size, driver.CU_MEMHOSTREGISTER_PORTABLE)
-    if int(error) == 0:
-        weakref.finalize(owner, _unpin, driver, context, address, memory, os.getpid()).atexit = False
+        """Pin the memory until this is gone; if the system refuses, it stays pageable."""
+        if SIMULATED or self._tried:
+            return
+        self._tried = True
+        cuda.current_context()
+        context = checked(driver.cuCtxGetCurrent())
+        (error,) = driver.cuMemHostRegister(self.address, self._extent, driver.CU_MEMHOSTREGISTER_PORTABLE)
+        if int(error) == 0:
+            weakref.finalize(self, _unpin, context, self.address, self._memory, os.getpid()).atexit = False
 
 
 unfreed: list[Array] = []
 """Memory that the driver has not let go of: were it used for something else, a GPU could still write there."""
 
 
-def _unpin(driver: ModuleType, context: object, address: int, memory: Array, process: int) -> None:
+def _unpin(context: object, address: int, memory: Array, process: int) -> None:
     if os.getpid() != process:  # a forked child, whose memory is a copy that no GPU knows
         return
     driver.cuCtxPushCurrent(context)
@@ -355,8 +341,6 @@ def _new(size: int) -> NDArray[np.uint8]:
 
 def pinned(array: Array) -> bool:
     """Return whether the device can access this host memory directly."""
-    from cuda.bindings import driver
-
     error, kind = driver.cuPointerGetAttribute(
         driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_MEMORY_TYPE, array.ctypes.data
     )
