@@ -42,12 +42,8 @@ class Container:
         Arguments after the options, for traces and for a section.
     samples, imports : str
         Python code for the samples as an array (traces, samples), and the import that it needs.
-    counted : bool
-        Whether the function takes noise windows in samples instead of seconds.
     file : tuple of str
         Arguments of `wavefilt denoise` for the file and its layout; empty for objects.
-    has_recipe : bool
-        Whether the function is `Recording.denoise`, which has the recipe for seismic files.
     """
 
     rows: Array
@@ -59,14 +55,7 @@ class Container:
     words: tuple[str, str] = ("", "")
     samples: str = "x"
     imports: str = "import wavefilt"
-    counted: bool = False
     file: tuple[str, ...] = ()
-    has_recipe: bool = False
-
-    @property
-    def recipe(self) -> dict[str, Any]:
-        """The properties that decide the options of the recipe, see `Recording.recipe`."""
-        return self.recording.recipe | ({} if self.has_recipe else {"seismic": False})
 
     @property
     def ndim(self) -> int:
@@ -107,9 +96,9 @@ class Container:
     def python(self, options: Mapping[str, Any]) -> str:
         """Return the call that denoises with these options, by default as a section if `rows` are sections."""
         section = bool(options.get("two_dimensional", self.ndim == 2))
-        options = to_give({**options, "two_dimensional": section}, **self.recipe)
+        options = to_give({**options, "two_dimensional": section}, **self.recording.recipe)
         del options["two_dimensional"]
-        if self.counted and self.interval and "sigma" in options:
+        if self.function == "wavefilt.denoise" and self.interval and "sigma" in options:  # it takes samples
             options["sigma"] = self.recording.clock(0).in_samples(options["sigma"])
         declared = self.recording.declared_noise is not None
         words = [*self.arguments, to_call(options, declared), self.words[section]]
@@ -118,7 +107,7 @@ class Container:
     def command(self, options: Mapping[str, Any], target: str | None = None) -> str:
         """Return the command that denoises the file with these options and writes to ``target``; "" for objects."""
         words = ["wavefilt", "denoise", *self.file, *(["-o", target] if target else [])]
-        options = to_give({"two_dimensional": self.ndim == 2, **options}, **self.recipe)
+        options = to_give({"two_dimensional": self.ndim == 2, **options}, **self.recording.recipe)
         clock = self.recording.clock(0) if self.interval else None
         declared = self.recording.declared_noise is not None
         return shlex.join(words + to_argv(options, clock, declared)) if self.file else ""
@@ -166,13 +155,7 @@ def traces_of(
     else:
         arrays.refuse_kinds(x[0] if isinstance(x, list | tuple) and len(x) else x, arrays.INSTEAD)
         samples, along, python = x, (axis,) if axes is None else axes, "x"
-    call: dict[str, Any] = {
-        "function": "wavefilt.denoise",
-        "arguments": ("x",),
-        "words": words,
-        "samples": python,
-        "counted": True,
-    }
+    call: dict[str, Any] = {"function": "wavefilt.denoise", "arguments": ("x",), "words": words, "samples": python}
     return _of_array(samples, along, sigma, interval, "npy", **call)
 
 
@@ -197,10 +180,9 @@ def of_recording(
     name = f"wavefilt.read({recording.source!r})" if recording.source else "recording"
     words = ("", "two_dimensional=True")
     own: dict[str, Any] = {"function": f"{name}.denoise", "samples": f"{name}.samples", "words": words}
-    call = {**own, "has_recipe": True, **call}
     if axes is not None:
         rows, sigmas = rows[None], sigmas[:1]
-    return Container(rows, recording, tuple(sigmas), (len(recording.traces),), **call)
+    return Container(rows, recording, tuple(sigmas), (len(recording.traces),), **{**own, **call})
 
 
 def of_file(path: str, recording: Recording, layout: Mapping[str, Any], **more: Any) -> Container:
@@ -272,7 +254,6 @@ def _of_stream(x: Stream | Trace, sigma: NoiseForm | None, axes: tuple[int, int]
         recording_of(traces),
         axes=axes,
         sigmas=sigmas_of(traces, sigma),
-        has_recipe=False,
         function="wavefilt.obspy.denoise",
         arguments=("stream",),
         samples="[trace.data for trace in stream]",

@@ -15,12 +15,12 @@ from typing import Any, Literal, Unpack
 import numpy as np
 
 from wavefilt.api import run
-from wavefilt.arrays import Array, Floats
+from wavefilt.arrays import Array, Floats, places
 from wavefilt.backends import Backend, registry
 from wavefilt.containers import Container, traces_of
 from wavefilt.noise import LEAST_DECLARED, for_ranking
 from wavefilt.options import Common, Noise, NoiseForm, Options, check_names, completed
-from wavefilt.recording import supports
+from wavefilt.recording import run_groups, supports
 from wavefilt.thresholding.rules import RULES
 from wavefilt.wavelets.filters import WaveletLike
 
@@ -203,7 +203,7 @@ class Comparison:
 
     def presets(self) -> list[dict[str, Any]]:
         """Return the recipe and the preset "strong" for traces; "gentle" and "section" are among the rules."""
-        data = {**self.whole.recipe, "seismic": True}
+        data = {**self.whole.recording.recipe, "seismic": True}
         return [] if self.taken.ndim == 2 else [completed({}, preset, **data) for preset in (None, "strong")]
 
     def _estimated_signal(self) -> Array:
@@ -236,15 +236,14 @@ class Comparison:
 
     def _denoised(self, method: Mapping[str, Any], rows: Array, sigmas: Sequence[NoiseForm] = ()) -> Array:
         """Denoise rows with the noise of the method, or else ``sigmas``, by default those of the samples."""
-        options, done = Options(**method, ndim=self._ndim), np.empty_like(rows)
+        options = Options(**method, ndim=self._ndim)
         if "sigma" in method:
-            return np.asarray(run(rows, options, self.backend).samples)
-        sigmas = sigmas or self.taken.sigmas
-        for sigma in dict.fromkeys(sigmas):
-            used = replace(options, sigma=sigma) if not self.declared or supports(options, sigma) else options
-            chosen = [each == sigma for each in sigmas]
-            done[chosen] = run(rows[chosen], used, self.backend).samples
-        return done
+            return run(rows, options, self.backend).samples
+        groups = [
+            (replace(options, sigma=sigma) if not self.declared or supports(options, sigma) else options, own)
+            for sigma, own in places(sigmas or self.taken.sigmas).items()
+        ]
+        return run_groups(rows, groups, self.backend).samples
 
     def _verdict(self, trial: Trial) -> harm.Verdict:
         """Return the verdict of the trust report on a method, for sections on the first one."""
