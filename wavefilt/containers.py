@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -58,9 +58,9 @@ class Container:
     file: tuple[str, ...] = ()
 
     @property
-    def ndim(self) -> int:
+    def ndim(self) -> Literal[1, 2]:
         """1 for traces, 2 for sections."""
-        return self.rows.ndim - 1
+        return 1 if self.rows.ndim == 2 else 2
 
     @property
     def traces(self) -> Array:
@@ -248,12 +248,11 @@ def _of_coordinates(x: Any, kind: str, sigma: NoiseForm | None, axis: int, axes:
 def _of_stream(x: Stream | Trace, sigma: NoiseForm | None, axes: tuple[int, int] | None) -> Container:
     from wavefilt.obspy import recording_of, sigmas_of
 
-    stream = [x] if arrays.kind_of(x) == "obspy.Trace" else list(x)
-    traces = [trace for trace in stream if len(trace.data)]
+    recording = recording_of(x)
     return of_recording(
-        recording_of(traces),
+        recording,
         axes=axes,
-        sigmas=sigmas_of(traces, sigma),
+        sigmas=sigmas_of(recording, sigma),
         function="wavefilt.obspy.denoise",
         arguments=("stream",),
         samples="[trace.data for trace in stream]",

@@ -102,7 +102,7 @@ def estimate_sigma(
     check_names(options, "by_band", "axis", "axes")
     taken = traces_of(x, options.get("sigma"), axis, axes).checked()
     plain: Keywords = {**options, "sigma": "level"}
-    checked = Options(wavelet, **plain, ndim=1 if taken.ndim == 1 else 2)
+    checked = Options(wavelet, **plain, ndim=taken.ndim)
     groups = [(replace(checked, sigma=sigma), own) for sigma, own in places(taken.sigmas).items()]
     outcome = run_groups(taken.rows, groups or [(checked, [])], backend, report=True)
     bands = len(checked.bands(outcome.level))

@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -208,7 +208,7 @@ class Comparison:
 
     def _estimated_signal(self) -> Array:
         """Return the mean result of the best of `PILOTS`, by their errors if the mean of all were the signal."""
-        pilots, ndim = [], self._ndim
+        pilots, ndim = [], self.taken.ndim
         for pilot in PILOTS if ndim == 1 else [pilot for pilot in PILOTS if "transform" not in pilot]:
             deepest = Options(**{**pilot, "level": None}, ndim=ndim).deepest(*self.taken.rows.shape[1:])
             pilots.append({**pilot, "level": min(pilot["level"], deepest)} if "level" in pilot else pilot)
@@ -230,13 +230,9 @@ class Comparison:
         blocks = [part.sum(axis=1) * parts / error.shape[1] for part in np.array_split(error, parts, axis=1)]
         return np.concatenate(blocks)
 
-    @property
-    def _ndim(self) -> Literal[1, 2]:
-        return 1 if self.taken.ndim == 1 else 2
-
     def _denoised(self, method: Mapping[str, Any], rows: Array, sigmas: Sequence[NoiseForm] = ()) -> Array:
         """Denoise rows with the noise of the method, or else ``sigmas``, by default those of the samples."""
-        options = Options(**method, ndim=self._ndim)
+        options = Options(**method, ndim=self.taken.ndim)
         if "sigma" in method:
             return run(rows, options, self.backend).samples
         groups = [
@@ -328,7 +324,7 @@ class Comparison:
         if idle := [trial.name for trial in self.trials if trial.residual == 0]:
             notes.append(f"nothing is removed by {_some(idle)}: often too few samples or traces for a level")
         shorter = dict[tuple[str, str], None]()
-        for trial in self.trials if self._ndim == 2 else ():
+        for trial in self.trials if self.taken.ndim == 2 else ():
             options = Options(**{**trial.options, "sigma": "level"}, ndim=2)
             used = options.fitting(*self.taken.rows.shape[1:]).filters.name
             if used != options.filters.name:
