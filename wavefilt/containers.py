@@ -205,12 +205,7 @@ def _of_array(
     **call: Any,
 ) -> Container:
     """Return the traces along one axis of an array, or the sections along two."""
-    home: Any = registry.home(x)
-    if home is None:
-        taken = arrays.take(x, *along)
-        rows, shape = taken.rows, taken.original.shape
-    else:
-        rows, shape = home.to_host(home.take(x, *along).rows), tuple(x.shape)
+    rows, shape = registry.host_rows(x, *along), np.shape(x)
     batch = np.delete(shape, [axis % len(shape) for axis in along]).tolist()
     traces = rows.reshape(-1, rows.shape[-1])
     recording = Recording(traces, (interval,) * len(traces), format, None, name)
