@@ -459,9 +459,7 @@ def streamed(source: Source, given: Mapping[str, Any], preset: str | None = None
         clock = clocks[0] if len(set(clocks)) == 1 else replace(clocks[0], delay=0.0)
         return replace(options, sigma=clock.in_samples(sigma))
     found = DeclaredNoise.before([header.onset for header in headers], clocks)
-    window = found.common if found else None
-    usable = window is not None and options.sigma == "level" and supports(options, window)
-    return replace(options, sigma=window) if usable else options  # type: ignore[arg-type]
+    return replace(options, sigma=found.sigmas(options)[0]) if found and found.common else options
 
 
 def supports(options: Options, sigma: NoiseForm, traces: int = 0) -> bool:
