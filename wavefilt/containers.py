@@ -141,9 +141,10 @@ def traces_of(
             raise ValueError(f"`interval` is for arrays; a {kind} has its own")
     if kind == "path":
         path = os.fsdecode(x)
-        return of_file(path, read(path), {}, sigma=sigma, axes=axes)
+        recording = read(path)
+        return of_file(path, recording, {}, axes=axes, sigmas=recording.sigmas(sigma))
     if kind == "wavefilt.Recording":
-        return of_recording(x, sigma, axes)
+        return of_recording(x, axes, x.sigmas(sigma))
     if kind in ("obspy.Stream", "obspy.Trace"):
         return _of_stream(x, sigma, axes)
     if kind in ("xarray.DataArray", "dascore.Patch"):
@@ -161,21 +162,17 @@ def traces_of(
 
 def of_recording(
     recording: Recording,
-    sigma: NoiseForm | None = None,
     axes: tuple[int, int] | None = None,
     sigmas: Sequence[NoiseForm] | None = None,
     **call: Any,
 ) -> Container:
-    """Return the traces of a recording; ``sigmas``, in samples, replace ``sigma``.
-
-    By default, the noise is that which the headers declare.
+    """Return the traces of a recording; ``sigmas`` are in samples, by default the noise that the headers declare.
 
     Raises ValueError for a section of traces of several lengths.
     """
     if axes is not None and len({len(trace) for trace in recording.traces}) > 1:
         raise ValueError(f"{recording.source}: a section needs traces of one length")
-    if sigmas is None:
-        sigmas = recording.sigmas(sigma)
+    sigmas = recording.sigmas(None) if sigmas is None else sigmas
     rows = recording.rows() if len(recording.traces) else np.empty((0, 0))
     name = f"wavefilt.read({recording.source!r})" if recording.source else "recording"
     words = ("", "two_dimensional=True")
@@ -246,8 +243,8 @@ def _of_stream(x: Stream | Trace, sigma: NoiseForm | None, axes: tuple[int, int]
     recording = recording_of(x)
     return of_recording(
         recording,
-        axes=axes,
-        sigmas=sigmas_of(recording, sigma),
+        axes,
+        sigmas_of(recording, sigma),
         function="wavefilt.obspy.denoise",
         arguments=("stream",),
         samples="[trace.data for trace in stream]",
