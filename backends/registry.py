@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any, cast
 
 from wavefilt import threads
-from wavefilt.arrays import on_gpu
+from wavefilt.arrays import Array, on_gpu, take
 from wavefilt.backends.crossover import cuda_crossover, numba_crossover
 from wavefilt.backends.interface import Backend, DeviceBackend, accelerates
 from wavefilt.errors import BackendUnavailable
@@ -84,6 +84,12 @@ def home(x: Any) -> DeviceBackend | None:
     Raises BackendUnavailable if that backend cannot run here.
     """
     return cast(DeviceBackend, get("cuda")) if on_gpu(x) else None
+
+
+def host_rows(x: Any, *axes: int) -> Array:
+    """Return an array of any library as rows in host memory: see `wavefilt.arrays.take`."""
+    device = home(x)
+    return take(x, *axes).rows if device is None else device.to_host(device.take(x, *axes).rows)
 
 
 def available() -> dict[str, str | BackendUnavailable]:

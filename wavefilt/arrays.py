@@ -9,11 +9,11 @@ from __future__ import annotations
 import operator
 import os
 import shlex
-from collections.abc import Callable, Container, Hashable, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import prod
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.ma  # otherwise imported at its first use, when a fork does not wait for it
@@ -31,7 +31,7 @@ Floats: TypeAlias = NDArray[np.float64]
 Counts: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_]
 DType: TypeAlias = np.dtype[Any]
-
+Key = TypeVar("Key", bound=Hashable)
 
 LAST = ((-1,), (-2, -1))
 """The axes of traces, and of sections, that need not be moved."""
@@ -281,6 +281,14 @@ def _interface_on_gpu(x: Any) -> bool:
     found = hasattr(x, "__cuda_array_interface__")
     if not found and hasattr(x, "__dlpack_device__"):
         found = x.__dlpack_device__()[0] == DLPACK_CUDA
+    return found
+
+
+def places(values: Iterable[Key]) -> dict[Key, list[int]]:
+    """Return the places of each value in a sequence, the values in their order."""
+    found: dict[Key, list[int]] = {}
+    for place, value in enumerate(values):
+        found.setdefault(value, []).append(place)
     return found
 
 

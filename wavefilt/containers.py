@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -42,12 +42,8 @@ class Container:
         Arguments after the options, for traces and for a section.
     samples, imports : str
         Python code for the samples as an array (traces, samples), and the import that it needs.
-    counted : bool
-        Whether the function takes noise windows in samples instead of seconds.
     file : tuple of str
         Arguments of `wavefilt denoise` for the file and its layout; empty for objects.
-    has_recipe : bool
-        Whether the function is `Recording.denoise`, which has the recipe for seismic files.
     """
 
     rows: Array
@@ -59,19 +55,12 @@ class Container:
     words: tuple[str, str] = ("", "")
     samples: str = "x"
     imports: str = "import wavefilt"
-    counted: bool = False
     file: tuple[str, ...] = ()
-    has_recipe: bool = False
 
     @property
-    def recipe(self) -> dict[str, Any]:
-        """The properties that decide the options of the recipe, see `Recording.recipe`."""
-        return self.recording.recipe | ({} if self.has_recipe else {"seismic": False})
-
-    @property
-    def ndim(self) -> int:
+    def ndim(self) -> Literal[1, 2]:
         """1 for traces, 2 for sections."""
-        return self.rows.ndim - 1
+        return 1 if self.rows.ndim == 2 else 2
 
     @property
     def traces(self) -> Array:
@@ -107,9 +96,9 @@ class Container:
     def python(self, options: Mapping[str, Any]) -> str:
         """Return the call that denoises with these options, by default as a section if `rows` are sections."""
         section = bool(options.get("two_dimensional", self.ndim == 2))
-        options = to_give({**options, "two_dimensional": section}, **self.recipe)
+        options = to_give({**options, "two_dimensional": section}, **self.recording.recipe)
         del options["two_dimensional"]
-        if self.counted and self.interval and "sigma" in options:
+        if self.function == "wavefilt.denoise" and self.interval and "sigma" in options:  # it takes samples
             options["sigma"] = self.recording.clock(0).in_samples(options["sigma"])
         declared = self.recording.declared_noise is not None
         words = [*self.arguments, to_call(options, declared), self.words[section]]
@@ -118,7 +107,7 @@ class Container:
     def command(self, options: Mapping[str, Any], target: str | None = None) -> str:
         """Return the command that denoises the file with these options and writes to ``target``; "" for objects."""
         words = ["wavefilt", "denoise", *self.file, *(["-o", target] if target else [])]
-        options = to_give({"two_dimensional": self.ndim == 2, **options}, **self.recipe)
+        options = to_give({"two_dimensional": self.ndim == 2, **options}, **self.recording.recipe)
         clock = self.recording.clock(0) if self.interval else None
         declared = self.recording.declared_noise is not None
         return shlex.join(words + to_argv(options, clock, declared)) if self.file else ""
@@ -152,9 +141,10 @@ def traces_of(
             raise ValueError(f"`interval` is for arrays; a {kind} has its own")
     if kind == "path":
         path = os.fsdecode(x)
-        return of_file(path, read(path), {}, sigma=sigma, axes=axes)
+        recording = read(path)
+        return of_file(path, recording, {}, axes=axes, sigmas=recording.sigmas(sigma))
     if kind == "wavefilt.Recording":
-        return of_recording(x, sigma, axes)
+        return of_recording(x, axes, x.sigmas(sigma))
     if kind in ("obspy.Stream", "obspy.Trace"):
         return _of_stream(x, sigma, axes)
     if kind in ("xarray.DataArray", "dascore.Patch"):
@@ -166,41 +156,30 @@ def traces_of(
     else:
         arrays.refuse_kinds(x[0] if isinstance(x, list | tuple) and len(x) else x, arrays.INSTEAD)
         samples, along, python = x, (axis,) if axes is None else axes, "x"
-    call: dict[str, Any] = {
-        "function": "wavefilt.denoise",
-        "arguments": ("x",),
-        "words": words,
-        "samples": python,
-        "counted": True,
-    }
+    call: dict[str, Any] = {"function": "wavefilt.denoise", "arguments": ("x",), "words": words, "samples": python}
     return _of_array(samples, along, sigma, interval, "npy", **call)
 
 
 def of_recording(
     recording: Recording,
-    sigma: NoiseForm | None = None,
     axes: tuple[int, int] | None = None,
     sigmas: Sequence[NoiseForm] | None = None,
     **call: Any,
 ) -> Container:
-    """Return the traces of a recording; ``sigmas``, in samples, replace ``sigma``.
-
-    By default, the noise is that which the headers declare.
+    """Return the traces of a recording; ``sigmas`` are in samples, by default the noise that the headers declare.
 
     Raises ValueError for a section of traces of several lengths.
     """
     if axes is not None and len({len(trace) for trace in recording.traces}) > 1:
         raise ValueError(f"{recording.source}: a section needs traces of one length")
-    if sigmas is None:
-        sigmas = recording.sigmas(sigma)
+    sigmas = recording.sigmas(None) if sigmas is None else sigmas
     rows = recording.rows() if len(recording.traces) else np.empty((0, 0))
     name = f"wavefilt.read({recording.source!r})" if recording.source else "recording"
     words = ("", "two_dimensional=True")
     own: dict[str, Any] = {"function": f"{name}.denoise", "samples": f"{name}.samples", "words": words}
-    call = {**own, "has_recipe": True, **call}
     if axes is not None:
         rows, sigmas = rows[None], sigmas[:1]
-    return Container(rows, recording, tuple(sigmas), (len(recording.traces),), **call)
+    return Container(rows, recording, tuple(sigmas), (len(recording.traces),), **{**own, **call})
 
 
 def of_file(path: str, recording: Recording, layout: Mapping[str, Any], **more: Any) -> Container:
@@ -223,12 +202,7 @@ def _of_array(
     **call: Any,
 ) -> Container:
     """Return the traces along one axis of an array, or the sections along two."""
-    home: Any = registry.home(x)
-    if home is None:
-        taken = arrays.take(x, *along)
-        rows, shape = taken.rows, taken.original.shape
-    else:
-        rows, shape = home.to_host(home.take(x, *along).rows), tuple(x.shape)
+    rows, shape = registry.host_rows(x, *along), np.shape(x)
     batch = np.delete(shape, [axis % len(shape) for axis in along]).tolist()
     traces = rows.reshape(-1, rows.shape[-1])
     recording = Recording(traces, (interval,) * len(traces), format, None, name)
@@ -266,13 +240,11 @@ def _of_coordinates(x: Any, kind: str, sigma: NoiseForm | None, axis: int, axes:
 def _of_stream(x: Stream | Trace, sigma: NoiseForm | None, axes: tuple[int, int] | None) -> Container:
     from wavefilt.obspy import recording_of, sigmas_of
 
-    stream = [x] if arrays.kind_of(x) == "obspy.Trace" else list(x)
-    traces = [trace for trace in stream if len(trace.data)]
+    recording = recording_of(x)
     return of_recording(
-        recording_of(traces),
-        axes=axes,
-        sigmas=sigmas_of(traces, sigma),
-        has_recipe=False,
+        recording,
+        axes,
+        sigmas_of(recording, sigma),
         function="wavefilt.obspy.denoise",
         arguments=("stream",),
         samples="[trace.data for trace in stream]",

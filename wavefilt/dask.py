@@ -19,6 +19,7 @@ import pywt
 from wavefilt import arrays, backends
 from wavefilt.api import denoise as denoise_array
 from wavefilt.arrays import Array, DType, Mask
+from wavefilt.backends.registry import host_rows
 from wavefilt.chunks import Chunk, Part
 from wavefilt.engine import Job, Rows
 from wavefilt.errors import SQUARES_OVERFLOW
@@ -178,7 +179,7 @@ class _BlockJob(Job):
 
     def count(self, block: Array, state: State, live: Mask, block_id: tuple[int, ...]) -> Counted:
         """Count the coefficients that belong to the block, in a record those of ``live`` rows, for the next pass."""
-        x = _host_rows(block)
+        x = host_rows(block, -1)
         x = x[live.ravel()] if self.pooled else x
         if not len(x):
             return count(state, [[] for _ in state.counts])
@@ -188,7 +189,7 @@ class _BlockJob(Job):
 
     def finish(self, block: Array, state: State, live: Mask, dtype: DType, block_id: tuple[int, ...]) -> Array:
         """Denoise the samples that belong to the block, with the noise and thresholds of the complete ``state``."""
-        x, part = _host_rows(block), self.parts[block_id[-1]]
+        x, part = host_rows(block, -1), self.parts[block_id[-1]]
         rows, chunk = self._rows(x), Chunk(slice(0, len(x)), self.samples, (part,))
         together = int(state.counts[0] // self.lengths[0])  # rows of a group
         measured = self.options.thresholds(PassStatistics(state, _no_pass), self.samples * together)
@@ -234,7 +235,7 @@ class _BlockRows(Rows):
 
 def _constants(block: Array) -> Array:
     """Return the value of each row whose samples are all equal and finite, and NaN for other rows."""
-    rows = _host_rows(block)
+    rows = host_rows(block, -1)
     values = np.where(arrays.constant(rows) & np.isfinite(rows[:, 0]), rows[:, 0], np.nan)
     return values.reshape(*block.shape[:-1], 1)
 
@@ -256,12 +257,6 @@ def _after(state: State, counted: Counted) -> State:
 
 def _no_pass(add: Callable[[Details], None]) -> None:
     raise TypeError("a mergeable rule asked for statistics other than the ones that it declares")
-
-
-def _host_rows(block: Array) -> Array:
-    """Return rows (traces, samples) in host memory, in the dtype of computation."""
-    home = backends.home(block)
-    return arrays.take(block, -1).rows if home is None else home.to_host(home.take(block, -1).rows)
 
 
 def _denoise_in_passes(x: da.Array, job: _BlockJob, dtype: DType) -> da.Array:

@@ -138,7 +138,7 @@ def denoise_file(
     OSError
         If a file cannot be read or written, the disk is full, or the source is truncated or modified during the run.
     """
-    if {"axes", "two_dimensional"} & options.keys():
+    if {"axes", "two_dimensional"} & options.keys() or preset == "section":
         raise ValueError("sections are denoised in memory: wavefilt.read(path).denoise(two_dimensional=True)")
     check_names(options, "preset")
     given, limit = {**options, "wavelet": wavelet}, in_bytes(max_memory)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar, Unpack
@@ -11,7 +10,7 @@ from typing import TypeVar, Unpack
 import numpy as np
 
 from wavefilt.api import denoise as denoise_array
-from wavefilt.arrays import Array, Traces, take
+from wavefilt.arrays import Array, Traces, places, take
 from wavefilt.backends import Backend, registry
 from wavefilt.errors import NonFiniteSample
 from wavefilt.options import Clock, Keywords, NoiseForm, Options, check_names
@@ -75,15 +74,15 @@ def denoise(
     check_names(options, "return_residual", "two_dimensional")
     registry.check_name(backend)
     chosen = Options(wavelet, **plain, ndim=2 if two_dimensional else 1)
-    traces = [data] if isinstance(data, Trace) else list(data)
-    taken, denoised, residuals, lines = dict[int, Traces](), dict[int, Array](), dict[int, Array](), dict[int, str]()
-    for i, trace in enumerate(traces):
+    recording, taken = recording_of(data), list[Traces]()
+    traces: Sequence[Trace] = recording.origin
+    denoised, residuals, lines = dict[int, Array](), dict[int, Array](), dict[int, str]()
+    for trace in traces:
         try:
-            if len(trace.data):
-                taken[i] = take(trace.data, -1)
+            taken.append(take(trace.data, -1))
         except TypeError as error:
             raise TypeError(f"{trace.id}: {error}") from error
-    sigmas = dict(zip(taken, sigmas_of([traces[i] for i in taken], options.get("sigma"), chosen), strict=True))
+    sigmas = sigmas_of(recording, options.get("sigma"), chosen)
     if two_dimensional:
         _check_section(data)
     for batch in _batches(taken, chosen, traces, sigmas):
@@ -128,8 +127,9 @@ def filter_samples(
     return denoised
 
 
-def recording_of(traces: Sequence[Trace]) -> Recording:
-    """Return a recording of traces, which shares their samples."""
+def recording_of(data: Stream | Trace) -> Recording:
+    """Return a recording of the traces that have samples, which it shares; they are its ``origin``."""
+    traces = [trace for trace in ([data] if isinstance(data, Trace) else data) if len(trace.data)]
     return Recording(
         [trace.data for trace in traces],
         tuple(float(trace.stats.delta) for trace in traces),
@@ -140,13 +140,12 @@ def recording_of(traces: Sequence[Trace]) -> Recording:
     )
 
 
-def sigmas_of(traces: Sequence[Trace], sigma: NoiseForm | None, options: Options | None = None) -> list[NoiseForm]:
+def sigmas_of(recording: Recording, sigma: NoiseForm | None, options: Options | None = None) -> list[NoiseForm]:
     """Return the option ``sigma`` of each trace in samples, by default the noise before picks and origins in stats."""
-    recording = recording_of(traces)
     if not isinstance(sigma, tuple):
         return recording.sigmas(sigma, options)
     found = []
-    for i, trace in enumerate(traces):
+    for i, trace in enumerate(recording.origin):
         try:
             own = sigma[:1] + tuple(_moment(part, trace) for part in sigma[1:])
             clock = replace(recording.clock(i), name=trace.id)
@@ -186,25 +185,22 @@ def _same_station(pick: Pick, trace: Trace) -> bool:
 
 
 def _batches(
-    taken: dict[int, Traces], options: Options, traces: Sequence[Trace], sigmas: dict[int, NoiseForm]
+    taken: Sequence[Traces], options: Options, traces: Sequence[Trace], sigmas: Sequence[NoiseForm]
 ) -> list[list[int]]:
     """Return the traces that are denoised together: all of a section or record, else those of one length and noise."""
-    if options.ndim == 2:
-        return [list(taken)] if taken else []
-    if options.scope == "record":
-        rates = sorted({traces[i].stats.sampling_rate for i in taken})
+    if options.ndim == 1 and options.scope == "trace":
+        alike = ((own.rows.shape[1], own.rows.dtype, sigma) for own, sigma in zip(taken, sigmas, strict=True))
+        return list(places(alike).values())
+    if options.ndim == 1:
+        rates = sorted({trace.stats.sampling_rate for trace in traces})
         if len(rates) > 1:
             raise ValueError(
                 f"`scope=record` pools traces of one sampling rate, not of {', '.join(f'{rate:g}' for rate in rates)} "
                 "Hz: select() those of one rate, or use `scope=trace`"
             )
-        if len(set(sigmas.values())) > 1:
+        if len(set(sigmas)) > 1:
             raise ValueError("`scope=record` needs noise at the same samples of all traces: trim() them to one time")
-        return [list(taken)] if taken else []
-    alike = defaultdict(list)
-    for i, trace in taken.items():
-        alike[trace.rows.shape[1], trace.rows.dtype, sigmas[i]].append(i)
-    return list(alike.values())
+    return [list(range(len(taken)))] if taken else []
 
 
 def _check_section(data: Stream | Trace) -> None:
@@ -237,7 +233,6 @@ def _copied(
     """Return a deep copy of the stream or trace with these samples, and one more line in its processing history."""
     instead = {id(traces[i].data): y for i, y in samples.items()}  # deepcopy uses these as copies that exist already
     new = copy.deepcopy(data, instead)
-    for i, trace in enumerate([new] if isinstance(data, Trace) else new):
-        if i in lines:
-            trace.stats.setdefault("processing", []).append(what + lines[i])
+    for i, trace in enumerate(recording_of(new).origin):
+        trace.stats.setdefault("processing", []).append(what + lines[i])
     return new

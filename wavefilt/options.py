@@ -719,11 +719,10 @@ def completed(
 
 def _tried(given: dict[str, Any]) -> Options | None:
     """Return the options, None if they are invalid; any noise window will do, and other names are left out."""
-    given = dict(given)
-    if isinstance(given.get("sigma"), tuple) and given["sigma"][:1] not in (("running",), ("intervals",)):
-        given["sigma"] = ("window", 0, FEWEST)
-    elif isinstance(given.get("sigma"), tuple):
-        given["sigma"] = ("running", FEWEST)
+    given, sigma = dict(given), given.get("sigma")
+    if isinstance(sigma, tuple):
+        changing = sigma[:1] in (("running",), ("intervals",))
+        given["sigma"] = ("running", FEWEST) if changing else ("window", 0, FEWEST)
     try:
         return checked({name: given[name] for name in (*DEFAULTS, "two_dimensional") if name in given})
     except (ValueError, TypeError):
@@ -743,7 +742,7 @@ def to_give(options: Mapping[str, Any], **recipe: Any) -> dict[str, Any]:
     are what it fills in.
     """
     options = {name: value for name, value in options.items() if value is not None}
-    used = _tried({name: value for name, value in options.items() if name in (*DEFAULTS, "two_dimensional")})
+    used = _tried(options)
     if used is None or not recipe.get("seismic", True):
         return {name: value for name, value in options.items() if (name, value) != ("transform", "dwt")}
     named = {"wavelet": used.wavelet, "rule": used.rule.option, "transform": used.transform.word}

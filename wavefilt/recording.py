@@ -35,6 +35,8 @@ GUARD, GUARD_SAMPLES = 0.05, 8
 and picks may be late, and filters of the instrument reach ahead."""
 EXAMINED = 100
 """Most traces whose headers are read to find the noise in a file that is read in parts."""
+LIBRARIES = ("obspy", "xarray", "dascore")
+"""`Recording.format` of the traces of their objects, which are not denoised by the recipe for files."""
 LEAST = 64
 """Fewest samples of a noise window that headers declare; a shorter one is not used."""
 
@@ -137,10 +139,7 @@ class Recording(io.Contents):
     @cached_property
     def by_id(self) -> dict[str, list[int]]:
         """The numbers of the traces of each id."""
-        found: dict[str, list[int]] = {}
-        for trace, name in enumerate(self.ids):
-            found.setdefault(name, []).append(trace)
-        return found
+        return arrays.places(self.ids)
 
     @property
     def complex(self) -> bool:
@@ -206,9 +205,7 @@ class Recording(io.Contents):
 
         Raises ValueError if the noise does not fit a trace, or is at different samples of the traces of a record.
         """
-        traces: dict[NoiseForm, list[int]] = {}
-        for trace, one in enumerate(self.sigmas(sigma, options)):
-            traces.setdefault(one, []).append(trace)
+        traces = arrays.places(self.sigmas(sigma, options))
         if len(traces) > 1 and (options.scope == "record" or options.ndim == 2):
             what = "a section" if options.ndim == 2 else 'scope="record"'
             raise ValueError(f"{self.source}: {what} needs noise at the same samples of all traces: {sigma!r}")
@@ -219,7 +216,7 @@ class Recording(io.Contents):
         """The properties that decide the options of the recipe: arguments of `wavefilt.options.completed`."""
         intervals = set(self.intervals)
         return {
-            "seismic": io.base.named(self.format).seismic,
+            "seismic": io.base.named(self.format).seismic and self.format not in LIBRARIES,
             "interval": intervals.pop() if len(intervals) == 1 else None,
             "samples": max(map(len, self.traces), default=0),
         }
@@ -286,7 +283,7 @@ class Recording(io.Contents):
         rows = taken.rows if taken else self.rows()
         noise = self.declared_noise if sigma is None and options.sigma == "level" else None
         groups = [(options, [])] if sigma is None and noise is None else self.by_noise(options, sigma)
-        outcome = _denoised(rows, groups, backend, report)
+        outcome = run_groups(rows, groups, backend, report)
         asked, used, notes = options.filters.name, outcome.options.filters.name, self.notes
         if used != asked:
             notes = (*notes, f"too few traces or samples for one level of {asked}: {used} is used")
@@ -462,9 +459,7 @@ def streamed(source: Source, given: Mapping[str, Any], preset: str | None = None
         clock = clocks[0] if len(set(clocks)) == 1 else replace(clocks[0], delay=0.0)
         return replace(options, sigma=clock.in_samples(sigma))
     found = DeclaredNoise.before([header.onset for header in headers], clocks)
-    window = found.common if found else None
-    usable = window is not None and options.sigma == "level" and supports(options, window)
-    return replace(options, sigma=window) if usable else options  # type: ignore[arg-type]
+    return replace(options, sigma=found.sigmas(options)[0]) if found and found.common else options
 
 
 def supports(options: Options, sigma: NoiseForm, traces: int = 0) -> bool:
@@ -479,18 +474,18 @@ def supports(options: Options, sigma: NoiseForm, traces: int = 0) -> bool:
     return options.transform.usual_level(shape, options.fitting(*shape).filters) > 0
 
 
-def _denoised(
-    rows: Array, groups: Sequence[tuple[Options, list[int]]], backend: str | Backend, report: bool
+def run_groups(
+    rows: Array, groups: Sequence[tuple[Options, list[int]]], backend: str | Backend, report: bool = False
 ) -> Outcome:
-    """Denoise the traces of each of the options; of one, all traces. The outcome has the first options."""
+    """Denoise the rows of each of the options; of one, all rows. The outcome has the first options."""
     if len(groups) == 1:
         return run(rows, groups[0][0], backend, report)
-    outcomes = [(traces, run(rows[traces], options, backend, report)) for options, traces in groups]
+    outcomes = [(own, run(rows[own], options, backend, report)) for options, own in groups]
     samples, estimates = np.empty(rows.shape, outcomes[0][1].samples.dtype), []
-    for traces, outcome in outcomes:
-        samples[traces] = outcome.samples
+    for own, outcome in outcomes:
+        samples[own] = outcome.samples
         for estimate in outcome.estimates:
-            segments = replace(estimate.segments, rows=np.array(traces)[estimate.segments.rows])
+            segments = replace(estimate.segments, rows=np.array(own)[estimate.segments.rows])
             estimates.append(replace(estimate, segments=segments))
     return replace(outcomes[0][1], samples=samples, found=estimates)
 

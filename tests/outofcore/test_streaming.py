@@ -179,6 +179,7 @@ def test_samples_that_cannot_be_are_named(tmp_path, backend, value, words):
     [
         ({"axes": (0, 1)}, "two_dimensional"),
         ({"two_dimensional": True}, "two_dimensional"),
+        ({"preset": "section"}, "two_dimensional"),
         ({"return_residual": True}, "return_residual"),
         ({"rul": "bayes"}, "rul"),
         ({"devices": "all"}, "devices"),

@@ -10,17 +10,17 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
 from wavefilt.api import run
-from wavefilt.arrays import Array, Floats
+from wavefilt.arrays import Array, Floats, places
 from wavefilt.backends import Backend, registry
 from wavefilt.containers import Container, traces_of
 from wavefilt.noise import LEAST_DECLARED, for_ranking
 from wavefilt.options import Common, Noise, NoiseForm, Options, check_names, completed
-from wavefilt.recording import supports
+from wavefilt.recording import run_groups, supports
 from wavefilt.thresholding.rules import RULES
 from wavefilt.wavelets.filters import WaveletLike
 
@@ -203,12 +203,12 @@ class Comparison:
 
     def presets(self) -> list[dict[str, Any]]:
         """Return the recipe and the preset "strong" for traces; "gentle" and "section" are among the rules."""
-        data = {**self.whole.recipe, "seismic": True}
+        data = {**self.whole.recording.recipe, "seismic": True}
         return [] if self.taken.ndim == 2 else [completed({}, preset, **data) for preset in (None, "strong")]
 
     def _estimated_signal(self) -> Array:
         """Return the mean result of the best of `PILOTS`, by their errors if the mean of all were the signal."""
-        pilots, ndim = [], self._ndim
+        pilots, ndim = [], self.taken.ndim
         for pilot in PILOTS if ndim == 1 else [pilot for pilot in PILOTS if "transform" not in pilot]:
             deepest = Options(**{**pilot, "level": None}, ndim=ndim).deepest(*self.taken.rows.shape[1:])
             pilots.append({**pilot, "level": min(pilot["level"], deepest)} if "level" in pilot else pilot)
@@ -230,21 +230,16 @@ class Comparison:
         blocks = [part.sum(axis=1) * parts / error.shape[1] for part in np.array_split(error, parts, axis=1)]
         return np.concatenate(blocks)
 
-    @property
-    def _ndim(self) -> Literal[1, 2]:
-        return 1 if self.taken.ndim == 1 else 2
-
     def _denoised(self, method: Mapping[str, Any], rows: Array, sigmas: Sequence[NoiseForm] = ()) -> Array:
         """Denoise rows with the noise of the method, or else ``sigmas``, by default those of the samples."""
-        options, done = Options(**method, ndim=self._ndim), np.empty_like(rows)
+        options = Options(**method, ndim=self.taken.ndim)
         if "sigma" in method:
-            return np.asarray(run(rows, options, self.backend).samples)
-        sigmas = sigmas or self.taken.sigmas
-        for sigma in dict.fromkeys(sigmas):
-            used = replace(options, sigma=sigma) if not self.declared or supports(options, sigma) else options
-            chosen = [each == sigma for each in sigmas]
-            done[chosen] = run(rows[chosen], used, self.backend).samples
-        return done
+            return run(rows, options, self.backend).samples
+        groups = [
+            (replace(options, sigma=sigma) if not self.declared or supports(options, sigma) else options, own)
+            for sigma, own in places(sigmas or self.taken.sigmas).items()
+        ]
+        return run_groups(rows, groups, self.backend).samples
 
     def _verdict(self, trial: Trial) -> harm.Verdict:
         """Return the verdict of the trust report on a method, for sections on the first one."""
@@ -329,7 +324,7 @@ class Comparison:
         if idle := [trial.name for trial in self.trials if trial.residual == 0]:
             notes.append(f"nothing is removed by {_some(idle)}: often too few samples or traces for a level")
         shorter = dict[tuple[str, str], None]()
-        for trial in self.trials if self._ndim == 2 else ():
+        for trial in self.trials if self.taken.ndim == 2 else ():
             options = Options(**{**trial.options, "sigma": "level"}, ndim=2)
             used = options.fitting(*self.taken.rows.shape[1:]).filters.name
             if used != options.filters.name:

@@ -16,7 +16,7 @@ from wavefilt._version import __version__
 from wavefilt.arrays import Array, Counts, Floats, take
 from wavefilt.options import Clock, Noise, NoiseForm
 from wavefilt.quality import arrival_shift
-from wavefilt.report import Facts
+from wavefilt.report import Facts, finite
 
 from . import harm
 from .harm import Effect, Verdict
@@ -393,8 +393,7 @@ def report(
     if Noise.of(sigma).window:
         Noise.of(sigma).window_in(rows[0].shape[1])  # raises for a window that does not lie in the samples
     traces, part, notes = _sample(len(rows[0]), rows[0].shape[1], samples)
-    x, y = (np.asarray(own[traces, part], np.float64) for own in rows)
-    x, y = (np.where(np.isfinite(own), own, np.nan) for own in (x, y))
+    x, y = (finite(own[traces, part]) for own in rows)
     effects = harm.find(x, y, denoise, sigma)
     unit = effects[0].unit
     shifts = break_shifts(x / unit, y / unit, effects[0].model.variance)

@@ -105,7 +105,7 @@ class Controls:
             if not any(type(value) is type(known) and bool(value == known) for known in values.values()):
                 values[str(value)] = value
             self.selects[name] = pn.widgets.Select(label=label, options=values, value=value, **WIDE)
-        self.base = RECIPE if traces.recipe["seismic"] else DEFAULT
+        self.base = RECIPE if traces.recording.recipe["seismic"] else DEFAULT
         names = [self.base, *(name for name in PRESETS if name != "section" or len(traces.rows) > 1)]
         self.presets = pn.widgets.RadioButtonGroup(
             label="Preset", options=names, value=preset or self.base, color="primary", variant="outline"

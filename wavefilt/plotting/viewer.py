@@ -31,7 +31,7 @@ from wavefilt.backends.registry import REFERENCE, check_name
 from wavefilt.containers import Container
 from wavefilt.engine import Outcome
 from wavefilt.errors import BackendUnavailable
-from wavefilt.options import check_names, checked, completed
+from wavefilt.options import check_names, completed
 from wavefilt.recording import Recording
 from wavefilt.report import residual_energy, resolved, statements, transformed, unchanged
 
@@ -77,7 +77,7 @@ class Result:
     @property
     def options(self) -> dict[str, Any]:
         """The given options, and those of the preset or the recipe."""
-        return completed(self.given, self.preset, **self.traces.recipe)
+        return completed(self.given, self.preset, **self.traces.recording.recipe)
 
     @property
     def outcome(self) -> Outcome:
@@ -119,10 +119,9 @@ def denoise(
     given = {name: value for name, value in options.items() if value is not None}
     check_names(given, "wavelet", "two_dimensional")
     check_name(backend)
-    chosen = completed(given, preset, **traces.recipe)
-    sigma = chosen.pop("sigma", None)
+    chosen, sigma = traces.recording.options(given, preset)
     start = time.perf_counter()
-    after = traces.recording.apply(checked(chosen), backend, report=True, sigma=sigma)
+    after = traces.recording.apply(chosen, backend, report=True, sigma=sigma)
     return Result(traces, given, preset, backend, after, time.perf_counter() - start)
 
 
