@@ -169,7 +169,7 @@ def _draw_title(figure: Figure, traces: DrawnTraces, before: Recording, after: R
     if after:
         share = 100 * traces.share
         words.append(f"residual: {'< 0.0001' if 0 < share < 1e-4 else f'{share:.3g}'} % of the energy")
-    words += ["real part shown"] * traces.complex + [str(traces.gain)] * (traces.gain is not None)
+    words += ["real part shown"] * before.complex + [str(traces.gain)] * (traces.gain is not None)
     edge, y = 0.2 / WIDTH, 1 - 0.3 / figure.get_figheight()
     shared: dict[str, Any] = {"parse_math": False, "va": "center"}
     figure.text(edge, y, name, fontsize=LARGE + 1, fontweight="bold", **shared)
