@@ -51,7 +51,7 @@ COPY = "navigator.clipboard.writeText(text.value)"
 TEXT = ["textarea { font: 12px monospace !important; opacity: 1 !important; -webkit-text-fill-color: #222 !important }"]
 HOST = "127.0.0.1"
 ROUNDS = 10
-"""Times that tasks begun by other tasks are ended."""
+"""Times that unfinished tasks are awaited: tasks begin other tasks."""
 PAGE = """{% extends base %}
 {% block postamble %}
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -352,13 +352,8 @@ def run(page: Callable[[], Any], title: str, port: int, browser: bool, announce:
         server.stop(wait=False)
         await http.close_all_connections()
         for _ in range(ROUNDS):  # a loop that ends earlier reports unfinished tasks on standard error
-            tasks = asyncio.all_tasks() - {asyncio.current_task()}
-            if not tasks:
-                break
-            _, pending = await asyncio.wait(tasks, timeout=1)
-            for task in pending:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            if tasks := asyncio.all_tasks() - {asyncio.current_task()}:
+                await asyncio.wait(tasks, timeout=0.1)
 
     with interrupts.caught(deferred=True) as arrived:  # an exception inside of the loop would keep it from being closed
         asyncio.run(serve())
