@@ -58,13 +58,13 @@ class SectionFigures:
     """
 
     def __init__(self, traces: Container, on_window: Callable[[int, int], None]) -> None:
-        self.traces, self.section, self.on_window = traces, data.SectionImages(traces.rows), on_window
-        self.step, self.start = traces.interval or 1.0, start_of(traces)
         count, samples = traces.rows.shape
+        self.section = data.SectionImages(traces.rows, half=max(8, round(samples * AGC_SHARE / 2)))
+        self.traces, self.on_window = traces, on_window
+        self.step, self.start = traces.interval or 1.0, start_of(traces)
         self.horizontal = count <= FEW
         self.display = "wiggle" if count <= data.WIGGLES else "density"
         self.together, self.gain = False, 1.0
-        self.section.half = max(8, round(samples * AGC_SHARE / 2))
         self.view = data.visible(traces.rows, (0, count), (0, samples))
         ends = self._time(-0.5), self._time(samples - 0.5)
         self.time_range = models.Range1d(*(ends if self.horizontal else ends[::-1]))  # to the right, or downwards
@@ -79,9 +79,14 @@ class SectionFigures:
         self.figures = [self._figure(part, window) for part, window in zip(data.PARTS, self.windows, strict=True)]
         self.figures[0].on_event(RangesUpdate, self._zoomed)
 
-    def show(self, after: Array | None) -> None:
-        """Draw these denoised traces and the residual, or nothing in their places."""
+    def show(self, after: Array | None, window: tuple[int, int] | None) -> None:
+        """Draw these denoised traces and the residual, or nothing in their places, and the noise window, if any."""
         self.section.after = None if after is None else after.real
+        for box in self.windows:
+            box.visible = window is not None
+            if window is not None:
+                low, high = (self._time(sample - 0.5) for sample in window)
+                box.update(**({"left": low, "right": high} if self.horizontal else {"bottom": low, "top": high}))
         self.draw("after", "residual")
 
     def style(self, display: str, together: bool, gain: float, levelled: Sequence[str]) -> None:
@@ -89,22 +94,14 @@ class SectionFigures:
 
         The parts in ``levelled`` have automatic gain control.
         """
-        same = (display, together, [*levelled]) == ("density", self.together, [*self.section.levelled])
-        colors_only = same and self.display == "density"
+        same = (display, together, levelled) == (self.display, self.together, self.section.levelled)
+        colors_only = same and display == "density"
         self.display, self.together, self.gain, self.section.levelled = display, together, gain, levelled
         length = 2 * self.section.half * self.step
         for part, drawn in zip(data.PARTS, self.figures, strict=True):
             window = f"{length:.2g} s" if self.traces.interval else f"{length:g} samples"
             drawn.title.text = TITLES.get(part, part) + f", AGC {window}" * (part in levelled)
         self.draw(*(() if colors_only else data.PARTS))
-
-    def mark(self, window: tuple[int, int] | None) -> None:
-        """Show the noise window between these samples, or none."""
-        for box in self.windows:
-            box.visible = window is not None
-            if window is not None:
-                low, high = (self._time(sample - 0.5) for sample in window)
-                box.update(**({"left": low, "right": high} if self.horizontal else {"bottom": low, "top": high}))
 
     def draw(self, *parts: str) -> None:
         """Send the visible section of some parts, and the limits of the colours."""

@@ -476,11 +476,11 @@ class SectionImages:
     in windows of ``half`` samples on both sides.
     """
 
-    def __init__(self, rows: Array) -> None:
+    def __init__(self, rows: Array, half: int) -> None:
         self.before: Array = rows.real
         self.after: Array | None = None
         self.levelled: Sequence[str] = ()
-        self.half = 0
+        self.half = half
         # about 1000 samples of each trace are enough for its scale
         sample = self.before[:, :: max(1, rows.shape[1] // 1024)].astype(np.float64)
         self.means, self.peaks = means_and_scales(sample, CLIP["density"])

@@ -232,8 +232,7 @@ class Viewer(pn.viewable.Viewer):  # type: ignore[misc]  # Panel has no types
         self.verdict.object = "" if band_pass else "testing the result ..."
         self.answer.object = ""
         self.button.disabled = band_pass is not None
-        self.section.show(rows)
-        self.section.mark(self.controls.used_window)
+        self.section.show(rows, self.controls.used_window)
         named, traces = result.named(), self.traces
         own = f"{traces.imports}\ndenoised = {traces.python(named)}"
         self.python.value = band_pass.python(traces) if band_pass else own
@@ -259,8 +258,7 @@ class Viewer(pn.viewable.Viewer):  # type: ignore[misc]  # Panel has no types
             pane.object = ""
         self.python.value = self.command.value = ""
         self.button.disabled = True
-        self.section.show(None)
-        self.section.mark(self.controls.used_window)
+        self.section.show(None, self.controls.used_window)
         self.details.show(None, None)
 
     def _style(self) -> None:
