@@ -113,7 +113,7 @@ def check_figure(path: Path) -> None:
 
     with usage_errors():
         try:
-            figure.check_target(path)
+            figure.file_type(path)
         except ImportError as error:
             raise Failure(str(error), 1) from error
 

@@ -224,11 +224,11 @@ def test_the_viewer_offers_the_declared_window():
     assert page.controls.used_window == (0, 467)
     assert section.windows[0].bottom == pytest.approx(-0.5005)
     assert page.controls.selects["sigma"].value == "auto"
-    assert "sigma" not in page.result.python()
+    assert "sigma" not in page.python.value
     page.controls.drag(100, 300)
     assert page.options["sigma"] == ("seconds", -0.4, -0.2)
     page.controls.selects["sigma"].value = "level"
-    assert "sigma='level'" in page.result.python()
+    assert "sigma='level'" in page.python.value
 
 
 def test_times_in_messages_count_from_the_trigger():

@@ -58,13 +58,13 @@ class SectionFigures:
     """
 
     def __init__(self, traces: Container, on_window: Callable[[int, int], None]) -> None:
-        self.traces, self.section, self.on_window = traces, data.SectionImages(traces.rows), on_window
-        self.step, self.start = traces.interval or 1.0, start_of(traces)
         count, samples = traces.rows.shape
+        self.section = data.SectionImages(traces.rows, half=max(8, round(samples * AGC_SHARE / 2)))
+        self.traces, self.on_window = traces, on_window
+        self.step, self.start = traces.interval or 1.0, start_of(traces)
         self.horizontal = count <= FEW
         self.display = "wiggle" if count <= data.WIGGLES else "density"
         self.together, self.gain = False, 1.0
-        self.section.half = max(8, round(samples * AGC_SHARE / 2))
         self.view = data.visible(traces.rows, (0, count), (0, samples))
         ends = self._time(-0.5), self._time(samples - 0.5)
         self.time_range = models.Range1d(*(ends if self.horizontal else ends[::-1]))  # to the right, or downwards
@@ -79,9 +79,14 @@ class SectionFigures:
         self.figures = [self._figure(part, window) for part, window in zip(data.PARTS, self.windows, strict=True)]
         self.figures[0].on_event(RangesUpdate, self._zoomed)
 
-    def show(self, after: Array | None) -> None:
-        """Draw these denoised traces and the residual, or nothing in their places."""
+    def show(self, after: Array | None, window: tuple[int, int] | None) -> None:
+        """Draw these denoised traces and the residual, or nothing in their places, and the noise window, if any."""
         self.section.after = None if after is None else after.real
+        for box in self.windows:
+            box.visible = window is not None
+            if window is not None:
+                low, high = (self._time(sample - 0.5) for sample in window)
+                box.update(**({"left": low, "right": high} if self.horizontal else {"bottom": low, "top": high}))
         self.draw("after", "residual")
 
     def style(self, display: str, together: bool, gain: float, levelled: Sequence[str]) -> None:
@@ -89,22 +94,14 @@ class SectionFigures:
 
         The parts in ``levelled`` have automatic gain control.
         """
-        same = (display, together, [*levelled]) == ("density", self.together, [*self.section.levelled])
-        colors_only = same and self.display == "density"
+        same = (display, together, levelled) == (self.display, self.together, self.section.levelled)
+        colors_only = same and display == "density"
         self.display, self.together, self.gain, self.section.levelled = display, together, gain, levelled
         length = 2 * self.section.half * self.step
         for part, drawn in zip(data.PARTS, self.figures, strict=True):
             window = f"{length:.2g} s" if self.traces.interval else f"{length:g} samples"
             drawn.title.text = TITLES.get(part, part) + f", AGC {window}" * (part in levelled)
         self.draw(*(() if colors_only else data.PARTS))
-
-    def mark(self, window: tuple[int, int] | None) -> None:
-        """Show the noise window between these samples, or none."""
-        for box in self.windows:
-            box.visible = window is not None
-            if window is not None:
-                low, high = (self._time(sample - 0.5) for sample in window)
-                box.update(**({"left": low, "right": high} if self.horizontal else {"bottom": low, "top": high}))
 
     def draw(self, *parts: str) -> None:
         """Send the visible section of some parts, and the limits of the colours."""
@@ -184,8 +181,7 @@ class SectionFigures:
 
     def _amplitudes(self) -> tuple[float, float]:
         """Return the limits of a single trace, with a margin."""
-        known = self.section.before[np.isfinite(self.section.before)]
-        low, high = (min(float(known.min()), 0.0), max(float(known.max()), 0.0)) if known.size else (-1.0, 1.0)
+        low, high = (float(end(self.section.before, initial=0)) for end in (np.nanmin, np.nanmax))
         margin = 0.05 * (high - low) or 1.0
         return low - margin, high + margin
 
@@ -233,7 +229,8 @@ class DetailFigures:
     def __init__(self, traces: Container) -> None:
         self.interval, self.rows, recording = traces.interval or 1.0, traces.rows.real, traces.recording
         self.start = start_of(traces)
-        self.after: Array | None = None
+        self.parts: tuple[str, ...] = data.PARTS[:1]
+        self.after = self.rows
         sample = self.rows[:, :: max(1, self.rows.shape[1] // 1024)].astype(np.float64)
         energies = np.nansum(sample**2, axis=1)
         live = np.flatnonzero(recording.live)
@@ -255,16 +252,13 @@ class DetailFigures:
 
         Without denoised traces, only the traces before are drawn.
         """
-        self.after = None if after is None else after.real
+        self.parts = data.PARTS[:1] if after is None else data.PARTS
+        self.after = self.rows if after is None else after.real
         if len(self.averaged):
-            denoised = self.rows if self.after is None else self.after
-            spectra = data.mean_spectra(self.rows[self.averaged], denoised[self.averaged], self.peak)
+            spectra = data.mean_spectra(self.rows[self.averaged], self.after[self.averaged], self.peak)
             largest = float(spectra["before"].max())
             for part, source in self.spectra.items():
-                if self.after is None and part != "before":
-                    source.data = {"frequency": [], "level": []}
-                    continue
-                level = data.decibels(spectra[part], largest)
+                level = data.decibels(spectra[part], largest) if part in self.parts else np.empty(0)
                 source.data = {"frequency": np.linspace(0, 0.5 / self.interval, len(level)), "level": level}
         self.draw_spectrograms(self.trace)
         sigma, threshold = data.noise_and_thresholds(outcome.estimates if outcome else [])
@@ -276,16 +270,13 @@ class DetailFigures:
     def draw_spectrograms(self, trace: int) -> None:
         """Draw the spectrograms of this trace."""
         self.trace = min(max(trace, 0), len(self.rows) - 1)
-        denoised = self.rows if self.after is None else self.after
-        amplitudes = data.spectrograms(self.rows[self.trace], denoised[self.trace], self.peak)
+        amplitudes = data.spectrograms(self.rows[self.trace], self.after[self.trace], self.peak)
         largest = float(amplitudes["before"].max())
-        size = {"dw": [self.rows.shape[1] * self.interval], "dh": [0.5 / self.interval]}
+        place = [self.start], [0.0], [self.rows.shape[1] * self.interval], [0.5 / self.interval]
         for part, drawn in zip(data.PARTS, self.spectrogram_figures, strict=True):
-            if self.after is None and part != "before":
-                self.images[part].data = {column: [] for column in IMAGE}
-                continue
             level = data.decibels(amplitudes[part], largest).astype(np.float32)
-            self.images[part].data = {"image": [level], "x": [self.start], "y": [0.0], **size}
+            values = ([level], *place) if part in self.parts else [[]] * len(IMAGE)
+            self.images[part].data = dict(zip(IMAGE, values, strict=True))
             drawn.title.text = f"spectrogram {part}, trace {self.trace} (dB)"
 
     def _spectra(self, frequency: str) -> figure:
@@ -335,9 +326,6 @@ def _detail(name: str, title: str, x: str, y: str, **more: Any) -> figure:
 
 
 def _with_legend(drawn: figure) -> figure:
-    drawn.legend.orientation = "horizontal"
-    drawn.legend.background_fill_alpha = 0.7
-    drawn.legend.border_line_color = None
-    drawn.legend.padding, drawn.legend.spacing = 2, 14
-    drawn.legend.label_text_font_size = "11px"
+    look = {"padding": 2, "spacing": 14, "label_text_font_size": "11px"}
+    drawn.legend[0].update(orientation="horizontal", background_fill_alpha=0.7, border_line_color=None, **look)
     return drawn

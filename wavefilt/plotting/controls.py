@@ -51,8 +51,6 @@ class BandPass:
                 f"{rate / 2:g}, the Nyquist frequency"
             )
         rows, sections = traces.rows, signal.butter(CORNERS, (self.low, self.high), "bandpass", fs=rate, output="sos")
-        if rows.shape[1] <= (least := 3 * (2 * len(sections) + 1)):
-            raise ValueError(f"a band-pass needs more than {least} samples, and there are {rows.shape[1]}")
         filtered = signal.sosfiltfilt(sections, np.nan_to_num(rows)).astype(rows.dtype)
         return np.where(np.isnan(rows), rows, filtered)
 
@@ -118,22 +116,10 @@ class Controls:
         self.presets.param.watch(lambda event: self._start_anew(), "value")
 
     @property
-    def rule(self) -> Any:
-        """The widget of the rule, shown apart from the others."""
-        return self.selects["rule"]
-
-    @property
     def widgets(self) -> list[Any]:
-        """The other widgets in groups with headings."""
-        names = [name for name in self.selects if name not in ("rule", "sigma", "scope")]
-        return [
-            heading("Method"),
-            *(self.selects[name] for name in names),
-            self.section,
-            heading("Noise"),
-            self.selects["sigma"],
-            self.selects["scope"],
-        ]
+        """The widgets in groups with headings, without that of the rule."""
+        _, *method, sigma, scope = self.selects.values()
+        return [heading("Method"), *method, self.section, heading("Noise"), sigma, scope]
 
     @property
     def preset(self) -> str | None:
@@ -222,8 +208,9 @@ class Look:
             widget.param.watch(lambda event: shown(), "value")
         band = pn.Row(self.low, self.high, **WIDE)
         agc = [pn.pane.HTML("Automatic gain control (AGC)", margin=(2, 10, 0, 10)), self.agc]
-        pictures = [self.display, self.scale, *(agc if len(traces.rows) > 1 else []), self.gain]
-        self.widgets = [heading("Picture"), *pictures, heading("Shown as after"), self.shown, band]
+        agc = agc if len(traces.rows) > 1 else []
+        self.widgets = [heading("Picture"), self.display, self.scale, *agc, self.gain]
+        self.widgets += [heading("Shown as after"), self.shown, band]
 
     @property
     def levelled(self) -> tuple[str, ...]:

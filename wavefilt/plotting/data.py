@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from wavefilt.arrays import Array, Floats
 from wavefilt.errors import OptionError
 from wavefilt.options import SECOND
-from wavefilt.report import energies, finite, utc
+from wavefilt.report import energies, finite, in_words, utc
 from wavefilt.vocabulary import DISPLAYS, PANELS, TRACES_BY, Display, TracesBy, check
 
 if TYPE_CHECKING:
@@ -84,15 +84,15 @@ def inverse_rms(rows: Array, half: int) -> Array:
 
     Parts below `QUIETEST` of the largest RMS count as that, so that they stay small.
     """
-    count = rows.shape[1]
-    first, last = np.clip(np.arange(count) + np.array([[-half], [half + 1]]), 0, count)
-    starts, known = np.zeros((len(rows), 1)), np.isfinite(rows)
+    from scipy.ndimage import uniform_filter1d
+
+    known, length = np.isfinite(rows), 2 * half + 1
     peaks = np.abs(np.where(known, rows, 0)).max(axis=1, keepdims=True, initial=0)
     peaks[peaks == 0] = 1
-    energy = np.hstack([starts, np.cumsum(np.where(known, rows / peaks, 0) ** 2, axis=1, dtype=np.float64)])
-    counts = np.hstack([starts, np.cumsum(known, axis=1)])
-    mean = (energy[:, last] - energy[:, first]) / np.maximum(counts[:, last] - counts[:, first], 1)
-    rms = peaks * np.sqrt(np.maximum(mean, 0))
+    squares = np.where(known, rows / peaks, 0).astype(np.float64) ** 2
+    energy = uniform_filter1d(squares, length, mode="constant")
+    share = uniform_filter1d(known.astype(np.float64), length, mode="constant")
+    rms = peaks * np.sqrt(np.maximum(energy, 0) / np.maximum(share, 1 / length))
     rms = np.maximum(rms, QUIETEST * rms.max(axis=1, keepdims=True, initial=0))
     return np.asarray(np.divide(1, rms, out=np.zeros(rms.shape), where=rms > 0))
 
@@ -101,16 +101,9 @@ def means_and_scales(rows: Array, percentile: float) -> tuple[Floats, Floats]:
     """Return the mean of each row and the percentile of its magnitudes around the mean; 0 for rows of gaps."""
     if not rows.shape[1]:
         return np.zeros(len(rows)), np.zeros(len(rows))
-    known = np.isfinite(rows)
-    counts = np.maximum(known.sum(axis=1), 1)
-    means = np.where(known, rows, 0).sum(axis=1) / counts
-    magnitudes = np.sort(np.where(known, np.abs(rows - means[:, None]), np.inf), axis=1)
-    magnitudes[~known.any(axis=1)] = 0
-    place = percentile / 100 * (counts - 1)
-    lower = np.floor(place).astype(int)
-    ends = np.minimum(np.stack([lower, lower + 1], axis=1), counts[:, None] - 1)
-    low, high = np.take_along_axis(magnitudes, ends, axis=1).T
-    return means, low + (place - lower) * (high - low)
+    rows = np.where(np.isnan(rows).all(axis=1, keepdims=True), 0, rows)
+    means = np.nanmean(rows, axis=1)
+    return means, np.nanpercentile(np.abs(rows - means[:, None]), percentile, axis=1)
 
 
 @dataclass(frozen=True)
@@ -138,18 +131,23 @@ class Gain:
 # --------------------------------------------------------------------------------------------- spectra and levels
 
 
-def spectra(rows: Array, starts: NDArray[np.intp], length: int, peak: float) -> Array:
-    """Return Fourier transforms of windows of rows, relative to ``peak``, shape (rows, windows, frequencies).
+def amplitudes(before: Array, after: Array, starts: NDArray[np.intp], length: int, peak: float) -> dict[str, Floats]:
+    """Return amplitude spectra (windows, frequencies), relative to ``peak``, of windows of each of `PARTS` of a trace.
 
     The mean of each window is subtracted; gaps and samples beyond the ends are 0. Windows are tapered and padded to
     twice their length.
     """
-    wide = np.pad(rows.astype(np.float64) / peak, ((0, 0), (length, 2 * length)), constant_values=np.nan)
-    windows = np.lib.stride_tricks.sliding_window_view(wide, length, axis=1)[:, starts + length]
-    known = np.isfinite(windows)
-    means = np.where(known, windows, 0).sum(axis=-1, keepdims=True) / np.maximum(known.sum(axis=-1, keepdims=True), 1)
-    centred = np.where(known, windows - means, 0)
-    return np.asarray(np.fft.rfft(centred * np.hanning(length + 2)[1:-1], 2 * length) / length)
+    transforms = []
+    for trace in (before, after):
+        wide = np.pad(trace.astype(np.float64) / peak, (length, 2 * length), constant_values=np.nan)
+        windows = np.lib.stride_tricks.sliding_window_view(wide, length)[starts + length]
+        known = np.isfinite(windows)
+        counts = np.maximum(known.sum(axis=1, keepdims=True), 1)
+        means = np.where(known, windows, 0).sum(axis=1, keepdims=True) / counts
+        centred = np.where(known, windows - means, 0)
+        transforms.append(np.fft.rfft(centred * np.hanning(length + 2)[1:-1], 2 * length) / length)
+    noisy, clean = transforms
+    return {part: np.abs(values) for part, values in zip(PARTS, (noisy, clean, noisy - clean), strict=True)}
 
 
 def mean_spectra(before: Sequence[Array] | Array, after: Sequence[Array] | Array, peak: float) -> dict[str, Floats]:
@@ -158,8 +156,8 @@ def mean_spectra(before: Sequence[Array] | Array, after: Sequence[Array] | Array
     sums = dict.fromkeys(PARTS, np.zeros(length + 1))
     for traces in zip(before, after, strict=True):
         starts = np.unique(np.linspace(0, max(0, len(traces[0]) - length), 32).astype(np.intp))
-        for part, values in _parts(*(spectra(trace[None], starts, length, peak)[0] for trace in traces)).items():
-            sums[part] = sums[part] + np.abs(values).mean(axis=0)
+        for part, values in amplitudes(*traces, starts, length, peak).items():
+            sums[part] = sums[part] + values.mean(axis=0)
     return {part: total / len(before) for part, total in sums.items()}
 
 
@@ -167,13 +165,7 @@ def spectrograms(before: Array, after: Array, peak: float) -> dict[str, Floats]:
     """Return the amplitudes (frequencies, times) of each of `PARTS` of a trace, at 400 evenly spaced times at most."""
     length = _power_of_two(len(before) / 10, 512)
     starts = np.arange(0, len(before), math.ceil(len(before) / 400)) - length // 2
-    transforms = (spectra(trace[None], starts, length, peak)[0].T for trace in (before, after))
-    return {part: np.abs(values) for part, values in _parts(*transforms).items()}
-
-
-def _parts(before: Array, after: Array) -> dict[str, Array]:
-    """Return a linear function of the samples for each of `PARTS`."""
-    return dict(zip(PARTS, (before, after, before - after), strict=True))
+    return {part: values.T for part, values in amplitudes(before, after, starts, length, peak).items()}
 
 
 def _power_of_two(value: float, most: int) -> int:
@@ -246,7 +238,7 @@ class PlotOptions:
     traces_by: TracesBy | None = None
 
     def __post_init__(self) -> None:
-        for panel in self.names(True):
+        for panel in self.names:
             check("panels", panel, PANELS)
         if self.panels is not None and not self.panels:
             raise OptionError(f"`panels` must name at least one of {', '.join(PANELS)}")
@@ -258,12 +250,10 @@ class PlotOptions:
             raise OptionError(f"`clip` must be a percentile above 0 and up to 100, not {self.clip!r}")
         self.amplifier()
 
-    def names(self, pair: bool, levels: bool = True, statics: bool = False) -> list[str]:
-        """Return the names of the panels for a ``pair`` of recordings or one alone, with ``levels`` and ``statics``."""
-        if self.panels is not None:
-            return self.panels.split(",") if isinstance(self.panels, str) else list(self.panels)
-        left_out = {*(() if pair else PARTS[1:]), *(() if levels else ("levels",)), *(() if statics else ("statics",))}
-        return [name for name in PANELS if name not in left_out]
+    @property
+    def names(self) -> list[str]:
+        """The names of the panels that are asked for; empty for the default."""
+        return self.panels.split(",") if isinstance(self.panels, str) else list(self.panels or ())
 
     def amplifier(self) -> Gain | None:
         """Return the gain, None without one."""
@@ -277,7 +267,7 @@ class PlotOptions:
     def check(self, recording: Recording, pair: bool) -> None:
         """Raise ValueError for panels and headers that a ``pair`` of recordings like this, or one alone, lacks."""
         source = recording.source or "the recording"
-        for name in self.names(False):
+        for name in self.names:
             if not pair and name in PARTS[1:]:
                 raise OptionError(f"`panels`: {name} needs the denoised recording too: before.plot(after)")
         if self.gain is not None and None in recording.intervals:
@@ -298,15 +288,17 @@ class DrawnTraces:
     def __init__(self, before: Recording, after: Recording | None, options: PlotOptions) -> None:
         options.check(before, after is not None)
         self.parts = PARTS if after else PARTS[:1]
-        after = after or before
+        pair, after = after is not None, after or before
         self._lengths, lengths = ([len(trace) for trace in recording.traces] for recording in (before, after))
         if self._lengths != lengths:
-            raise ValueError(f"before has {_shape(self._lengths)} and after {_shape(lengths)}; they must be the same")
+            sizes = (in_words(recording)[2] for recording in (before, after))
+            raise ValueError(f"before has {' and after '.join(sizes)}; they must be the same")
         if not any(lengths):
             raise ValueError(f"{before.source}: no samples to draw")
         outcome = after.outcome
         statics = outcome is not None and outcome.statics is not None and outcome.statics.found
-        names = options.names(len(self.parts) > 1, outcome is not None or len(self.parts) > 1, statics)
+        offered = {"after": pair, "residual": pair, "levels": pair or outcome is not None, "statics": statics}
+        names = options.names or [name for name in PANELS if offered.get(name, True)]
         self.panels = [panel for panel in PARTS if panel in names]
         self.others = [panel for panel in OTHERS if panel in names]
         self._before, self._after = before.traces, after.traces
@@ -329,7 +321,6 @@ class DrawnTraces:
         self.display: str = options.display or automatic
         self.clip, self.percentile = options.clip, options.clip or CLIP[self.display]
         self.frequency_label = "frequency (Hz)" if timed else "frequency (cycles/sample)"
-        self.complex = any(np.iscomplexobj(trace) for trace in before.traces[:1])
         ends = [self.times(trace) for trace in range(len(lengths))]
         self.start, self.stop = min(start for start, _ in ends), max(stop for _, stop in ends)
         self.energies, residual, peak = energies(before, after)
@@ -457,11 +448,6 @@ def spacing(places: Floats) -> float:
     return float(np.median(apart)) if apart.size else 1.0
 
 
-def _shape(lengths: list[int]) -> str:
-    sizes = f"{min(lengths)} to {max(lengths)}" if len(set(lengths)) > 1 else f"{max(lengths, default=0)}"
-    return f"{len(lengths)} traces of {sizes} samples"
-
-
 # ---------------------------------------------------------------------------------------------------------- viewer
 
 MOST_TRACES, MOST_SAMPLES, MOST_BINS = 500, 1100, 600
@@ -490,11 +476,11 @@ class SectionImages:
     in windows of ``half`` samples on both sides.
     """
 
-    def __init__(self, rows: Array) -> None:
+    def __init__(self, rows: Array, half: int) -> None:
         self.before: Array = rows.real
         self.after: Array | None = None
         self.levelled: Sequence[str] = ()
-        self.half = 0
+        self.half = half
         # about 1000 samples of each trace are enough for its scale
         sample = self.before[:, :: max(1, rows.shape[1] // 1024)].astype(np.float64)
         self.means, self.peaks = means_and_scales(sample, CLIP["density"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import math
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,10 +55,10 @@ def plot_denoising(
     """
     from wavefilt.io.atomic import check_destination, write_atomically
 
-    check_target(path)
+    kind = file_type(path)
     check_destination(Path(path), overwrite=overwrite)
     figure = draw(before, after, options or PlotOptions())
-    write_atomically(Path(path), render(figure, file_type(path), dpi), overwrite=overwrite)
+    write_atomically(Path(path), render(figure, kind, dpi), overwrite=overwrite)
     return figure
 
 
@@ -84,30 +85,26 @@ def render(figure: Figure, kind: str, dpi: float) -> bytes:
 
 
 def file_type(path: str | Path) -> str:
-    """Return the type of a figure by the extension of ``path``. Raises ValueError for an unknown extension."""
+    """Return the type of a figure by the extension of ``path``.
+
+    Raises ValueError for an unknown extension, and ImportError without matplotlib.
+    """
     kind = Path(path).suffix.lower().lstrip(".")
     if kind not in FILE_TYPES:
         known = ", ".join(f".{name}" for name in FILE_TYPES)
         raise ValueError(f"{path}: figures are written as {known}, not {Path(path).suffix or 'without extension'}")
+    empty_figure()
     return kind
-
-
-def check_target(path: str | Path) -> None:
-    """Raise ValueError for an unknown extension, and ImportError without matplotlib."""
-    file_type(path)
-    _figure_class()
 
 
 def draw(before: Recording, after: Recording | None, options: PlotOptions) -> Figure:
     """Return the figure of `Recording.plot`; `Axes.get_label` gives the names of its panels."""
-    figure_class = _figure_class()
-    from matplotlib.layout_engine import ConstrainedLayoutEngine
-
     traces = DrawnTraces(before, after, options)
     heights = [height for height, drawn in ((TRACES, traces.panels), (OTHERS, traces.others)) if drawn]
     height = TITLE + sum(heights)
-    layout = ConstrainedLayoutEngine(rect=(0.005, 0, 0.985, 1 - TITLE / height), w_pad=0.07, h_pad=0.07, wspace=0.01)
-    figure = figure_class(figsize=(WIDTH, height), facecolor="white", layout=layout)
+    figure = empty_figure(figsize=(WIDTH, height), facecolor="white", layout="constrained")
+    layout: Any = figure.get_layout_engine()
+    layout.set(rect=(0.005, 0, 0.985, 1 - TITLE / height), w_pad=0.07, h_pad=0.07, wspace=0.01)
     places: Any = figure.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
     if traces.panels:
         _draw_traces(places[0], traces)
@@ -119,10 +116,8 @@ def draw(before: Recording, after: Recording | None, options: PlotOptions) -> Fi
                 _draw_spectrograms(place, traces)
             elif panel == "spectra":
                 _draw_spectra(place.add_subplot(label="spectra"), traces)
-            elif panel == "statics":
-                _draw_statics(place, (after or before).outcome)
             else:
-                _draw_levels(place, (after or before).outcome)
+                (_draw_statics if panel == "statics" else _draw_levels)(place, (after or before).outcome)
     _draw_title(figure, traces, before, after)
     return figure
 
@@ -130,7 +125,7 @@ def draw(before: Recording, after: Recording | None, options: PlotOptions) -> Fi
 def thumbnail(recording: Recording) -> str:
     """Return a small picture of the traces as an element of a page. Raises ImportError without matplotlib."""
     traces = DrawnTraces(recording, None, PlotOptions())
-    figure = _figure_class()(figsize=(6.4, 2.4), layout="constrained")
+    figure = empty_figure(figsize=(6.4, 2.4), layout="constrained")
     _draw_part(figure.add_subplot(), traces, "before")
     return as_html(figure)
 
@@ -141,20 +136,15 @@ def as_html(figure: Figure, dpi: float = 80, description: str = "the traces") ->
     return f'<img alt="{description}" src="data:image/png;base64,{picture}">'
 
 
-def _figure_class() -> type[Figure]:
+def empty_figure(**options: Any) -> Figure:
+    """Return a figure that notebooks show without pyplot. Raises ImportError without matplotlib."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ImportError('figures need matplotlib: pip install "wavefilt[plot]"') from error
-
-    class Picture(Figure):
-        """A figure that notebooks show without pyplot."""
-
-        def _repr_html_(self) -> str:
-            return as_html(self)
-
-    picture: type[Figure] = Picture
-    return picture
+    figure = Figure(**options)
+    vars(figure)["_repr_html_"] = partial(as_html, figure)
+    return figure
 
 
 def _draw_title(figure: Figure, traces: DrawnTraces, before: Recording, after: Recording | None) -> None:
@@ -169,7 +159,7 @@ def _draw_title(figure: Figure, traces: DrawnTraces, before: Recording, after: R
     if after:
         share = 100 * traces.share
         words.append(f"residual: {'< 0.0001' if 0 < share < 1e-4 else f'{share:.3g}'} % of the energy")
-    words += ["real part shown"] * traces.complex + [str(traces.gain)] * (traces.gain is not None)
+    words += ["real part shown"] * before.complex + [str(traces.gain)] * (traces.gain is not None)
     edge, y = 0.2 / WIDTH, 1 - 0.3 / figure.get_figheight()
     shared: dict[str, Any] = {"parse_math": False, "va": "center"}
     figure.text(edge, y, name, fontsize=LARGE + 1, fontweight="bold", **shared)
@@ -208,23 +198,19 @@ def _write_instead(axes: Axes, text: str) -> None:
 def _draw_traces(figure: SubFigure, traces: DrawnTraces) -> None:
     """Draw the panels of samples, all with the axes and the scales of the first."""
     count, horizontal = len(traces.panels), traces.display == "seismogram"
-    panels: list[Axes] = []
-    for i, part in enumerate(traces.panels):
-        shared: dict[str, Any] = {"sharex": panels[0], "sharey": panels[0]} if panels else {}
-        rows, columns = (count, 1) if horizontal else (1, count)
-        axes = figure.add_subplot(rows, columns, i + 1, label=part, **shared)
-        panels.append(axes)
+    rows, columns = (count, 1) if horizontal else (1, count)
+    panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel().tolist()
+    for axes, part in zip(panels, traces.panels, strict=True):
+        axes.set_label(part)
         _draw_part(axes, traces, part)
         caption = "residual  (before − after, same scale)" if part == "residual" else part
         caption = caption if len(traces.parts) > 1 else ""
         if horizontal:
-            axes.tick_params(labelbottom=i == count - 1)
             box = {"facecolor": "white", "alpha": 0.8 if caption else 0, "edgecolor": "none", "pad": 1.5}
             look: dict[str, Any] = {"fontsize": MEDIUM, "fontweight": "bold", "color": data.COLORS[part]}
             axes.text(0.006, 0.95, caption, va="top", bbox=box, transform=axes.transAxes, **look)
         else:
             axes.set_title(caption, fontsize=MEDIUM + 1, color=data.COLORS[part], fontweight="bold", pad=5)
-            axes.tick_params(labelleft=i == 0)
             _label_traces(axes, traces)
     if horizontal:
         _finish_seismograms(panels, traces)
@@ -365,10 +351,10 @@ def _set_time_axis(axis: Axis, traces: DrawnTraces, first: float, last: float, m
         labels.append((f"{date[5:]} " if date != shown or step >= DAY else "") + clock[:width])
         shown = date
     axis.set_ticks(places, labels)
-    if axis is axis.axes.xaxis and places.size:  # labels at the ends must not reach into the next panel
-        first_label, last_label = axis.get_ticklabels()[0], axis.get_ticklabels()[-1]
-        last_label.set_horizontalalignment("right" if last - places[-1] < 0.05 * (last - first) else "center")
-        first_label.set_horizontalalignment("left" if places[0] - first < 0.05 * (last - first) else "center")
+    written = axis.get_ticklabels()
+    if axis is axis.axes.xaxis and written:  # labels at the ends must not reach into the next panel
+        written[-1].set_horizontalalignment("right" if last - places[-1] < 0.05 * (last - first) else "center")
+        written[0].set_horizontalalignment("left" if places[0] - first < 0.05 * (last - first) else "center")
 
 
 # ---------------------------------------------------------------------------------------------- spectra and levels
@@ -377,12 +363,13 @@ def _set_time_axis(axis: Axis, traces: DrawnTraces, first: float, last: float, m
 def _draw_spectrograms(figure: SubFigure, traces: DrawnTraces) -> None:
     """Draw spectrograms of the strongest trace before and after, in dB below the largest value before."""
     parts = traces.parts[:2]
-    panels = [figure.add_subplot(1, len(parts), i + 1, label=f"spectrogram {part}") for i, part in enumerate(parts)]
+    panels = figure.subplots(1, len(parts), squeeze=False)[0].tolist()
     amplitudes, name = traces.spectrograms(), traces.name(traces.strongest)
     largest = float(amplitudes["before"].max())
     start, stop = traces.times(traces.strongest)
     for axes, part in zip(panels, parts, strict=True):
         style(axes)
+        axes.set_label(f"spectrogram {part}")
         words = f"spectrogram {part if len(parts) > 1 else ''}".strip()
         axes.set_title(f"{words}{f', {name}' if name else ''}", fontsize=MEDIUM, pad=5)
         axes.set_xlabel(traces.time_label.split(",")[0], fontsize=MEDIUM, labelpad=1)
@@ -428,12 +415,11 @@ def _draw_spectra(axes: Axes, traces: DrawnTraces) -> None:
 
 def _two_panels(figure: SubFigure, title: str, label: str, *names: str) -> list[Axes]:
     """Return two panels of these names, one below the other, with a common horizontal axis."""
-    panels: list[Axes] = []
-    for i, name in enumerate(names, 1):
-        panels.append(figure.add_subplot(2, 1, i, label=name, sharex=panels[0] if panels else None))
-        style(panels[-1], grid=True)
+    panels: list[Axes] = figure.subplots(2, 1, sharex=True).tolist()
+    for axes, name in zip(panels, names, strict=True):
+        axes.set_label(name)
+        style(axes, grid=True)
     panels[0].set_title(title, fontsize=MEDIUM, pad=5)
-    panels[0].tick_params(labelbottom=False)
     panels[1].set_xlabel(label, fontsize=MEDIUM, labelpad=1)
     return panels
 

@@ -11,7 +11,7 @@ import socket
 import threading
 import time
 import webbrowser
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,7 +51,7 @@ COPY = "navigator.clipboard.writeText(text.value)"
 TEXT = ["textarea { font: 12px monospace !important; opacity: 1 !important; -webkit-text-fill-color: #222 !important }"]
 HOST = "127.0.0.1"
 ROUNDS = 10
-"""Times that tasks begun by other tasks are ended."""
+"""Times that unfinished tasks are awaited: tasks begin other tasks."""
 PAGE = """{% extends base %}
 {% block postamble %}
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -94,15 +94,7 @@ class Result:
         took = f"{1e3 * self.seconds:.0f} ms ({outcome.backend})"
         return f"{used}; residual: {share:.2g} % of the energy; {took}{note}"
 
-    def python(self) -> str:
-        """Return the lines of Python that give the denoised samples."""
-        return f"{self.traces.imports}\ndenoised = {self.traces.python(self._named())}"
-
-    def command(self, target: str | None = None) -> str:
-        """Return the command that denoises the file and writes to ``target``; "" for objects."""
-        return self.traces.command(self._named(), target)
-
-    def _named(self) -> dict[str, Any]:
+    def named(self) -> dict[str, Any]:
         """Return the options with the backend, unless it is the one that is chosen for few samples."""
         name = self.backend if isinstance(self.backend, str) else self.backend.name
         return {**self.options, **({} if name == REFERENCE else {"backend": name})}
@@ -239,10 +231,11 @@ class Viewer(pn.viewable.Viewer):  # type: ignore[misc]  # Panel has no types
         self.verdict.object = "" if band_pass else "testing the result ..."
         self.answer.object = ""
         self.button.disabled = band_pass is not None
-        self.section.show(rows)
-        self.section.mark(self.controls.used_window)
-        self.python.value = band_pass.python(self.traces) if band_pass else result.python()
-        self.command.value = "" if band_pass else result.command(self.target)
+        self.section.show(rows, self.controls.used_window)
+        named, traces = result.named(), self.traces
+        own = f"{traces.imports}\ndenoised = {traces.python(named)}"
+        self.python.value = band_pass.python(traces) if band_pass else own
+        self.command.value = "" if band_pass else traces.command(named, self.target)
         pn.state.execute(lambda: self._draw_details(result, rows, band_pass), schedule=True)
         pn.state.execute(lambda: self._assess(result), schedule=True)
 
@@ -264,8 +257,7 @@ class Viewer(pn.viewable.Viewer):  # type: ignore[misc]  # Panel has no types
             pane.object = ""
         self.python.value = self.command.value = ""
         self.button.disabled = True
-        self.section.show(None)
-        self.section.mark(self.controls.used_window)
+        self.section.show(None, self.controls.used_window)
         self.details.show(None, None)
 
     def _style(self) -> None:
@@ -297,7 +289,11 @@ class Viewer(pn.viewable.Viewer):  # type: ignore[misc]  # Panel has no types
         facts = f"{size}{f', interval {interval:g} s' if interval else ''}, {html.escape(recording.format)}"
         title = pn.pane.HTML(f"<b>{html.escape(self.traces.name)}</b> &ensp; {facts}", **WIDE)
         heading = pn.FlexBox(flexed(title, "280px"), flexed(self.verdict, "320px", 2), gap="4px")
-        first = [self.controls.presets, flexed(self.controls.rule, "160px"), *([self.button] if self.output else [])]
+        first = [
+            self.controls.presets,
+            flexed(self.controls.selects["rule"], "160px"),
+            *([self.button] if self.output else []),
+        ]
         chosen = pn.FlexBox(*first, gap="4px", align_items="flex-end")
         drawn = self.section.figures
         details = [self.details.spectra_figure, self.details.levels_figure, *self.details.spectrogram_figures]
@@ -321,23 +317,6 @@ def run(page: Callable[[], Any], title: str, port: int, browser: bool, announce:
     Each tab has a page of its own. Every path begins with a random token, also that of the web socket, which opens only
     for pages of this server. ``port`` 0 is any free port. Raises OSError if the port cannot be used.
     """
-    with interrupts.caught(deferred=True) as arrived:
-        asyncio.run(_serve(page, title, port, browser, announce, arrived))
-
-
-async def _serve(
-    page: Callable[[], Any],
-    title: str,
-    port: int,
-    browser: bool,
-    announce: Callable[[str], None],
-    arrived: Sequence[int],
-) -> None:
-    """Serve until a signal has ``arrived``: an exception inside of the loop would leave it in no state to be closed."""
-    listening = socket.create_server((HOST, port))
-    listening.setblocking(False)
-    port = listening.getsockname()[1]
-    token = secrets.token_urlsafe(32)
 
     def templated() -> Any:
         template = pn.Template(PAGE)
@@ -345,31 +324,33 @@ async def _serve(
         template.add_variable("app_favicon", "data:,")  # none
         return template
 
-    application = BokehTornado(
-        build_applications(templated, title=title),
-        prefix=token,
-        extra_websocket_origins=[f"{HOST}:{port}"],
-        default_handler_class=ErrorHandler,  # of all addresses without the token
-        default_handler_args={"status_code": 403},
-        ico_path="none",
-    )
-    http = HTTPServer(application)
-    http.add_socket(listening)
-    server = BaseServer(IOLoop.current(), application, http)
-    server.start()
-    address = f"http://{HOST}:{port}/{token}/"
-    announce(address)
-    if browser:
-        threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-    while not arrived:
-        await asyncio.sleep(0.1)
-    server.stop(wait=False)
-    await http.close_all_connections()
-    for _ in range(ROUNDS):  # a loop that ends earlier reports unfinished tasks on standard error
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
-        if not tasks:
-            break
-        _, pending = await asyncio.wait(tasks, timeout=1)
-        for task in pending:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+    async def serve() -> None:
+        listening = socket.create_server((HOST, port))
+        listening.setblocking(False)
+        host, token = f"{HOST}:{listening.getsockname()[1]}", secrets.token_urlsafe(32)
+        application = BokehTornado(
+            build_applications(templated, title=title),
+            prefix=token,
+            extra_websocket_origins=[host],
+            default_handler_class=ErrorHandler,  # of all addresses without the token
+            default_handler_args={"status_code": 403},
+            ico_path="none",
+        )
+        http = HTTPServer(application)
+        http.add_socket(listening)
+        server = BaseServer(IOLoop.current(), application, http)
+        server.start()
+        address = f"http://{host}/{token}/"
+        announce(address)
+        if browser:
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+        while not arrived:
+            await asyncio.sleep(0.1)
+        server.stop(wait=False)
+        await http.close_all_connections()
+        for _ in range(ROUNDS):  # a loop that ends earlier reports unfinished tasks on standard error
+            if tasks := asyncio.all_tasks() - {asyncio.current_task()}:
+                await asyncio.wait(tasks, timeout=0.1)
+
+    with interrupts.caught(deferred=True) as arrived:  # an exception inside of the loop would keep it from being closed
+        asyncio.run(serve())
