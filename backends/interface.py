@@ -107,7 +107,7 @@ class Backend(Protocol):
     def denoise(
         self, x: Any, options: Options, level: int, report: bool, out: Array | None = None, *, wait: bool = True
     ) -> tuple[Any, Measured | None] | None:
-        """Denoise a batch (batch, *shape) in one go, if this backend can; with measurements if ``report``.
+        """Denoise a batch ``(batch, *shape)`` in one go, if this backend can; with measurements if ``report``.
 
         The result is in ``out`` if that is given, contiguous memory of the kind of ``x`` that is none of it. Without
         ``wait`` an array on a device may be returned before it is computed, whatever its samples are.

@@ -139,7 +139,7 @@ class Cuda(Backend):
 
     @retried
     def decompose(self, x: Array, analysis: Analysis) -> Pyramid:
-        """Compute the coefficients of a batch (batch, *shape) in host memory."""
+        """Compute the coefficients of a batch ``(batch, *shape)`` in host memory."""
         shape = x.shape[1:]
         if not analysis.level:
             return Pyramid((x,), analysis, shape)
@@ -217,7 +217,7 @@ class Cuda(Backend):
         out: Samples | None = None,
         wait: bool = True,
     ) -> Denoised:
-        """Denoise a batch (batch, *shape); return it with noise and thresholds if ``report``, else with None.
+        """Denoise a batch ``(batch, *shape)``; return it with noise and thresholds if ``report``, else with None.
 
         Without ``wait`` the result of an array on the GPU is returned as soon as the work is on the caller's stream,
         unless the host needs numbers: for ``report``, and for rules that it computes. `check` reports samples that are
