@@ -32,7 +32,7 @@ from wavefilt.io.base import Layout
 from wavefilt.io.files import check_kept, open_source, split
 from wavefilt.io.sources import Source, Target
 from wavefilt.memory import Plan, in_bytes
-from wavefilt.options import Keywords, Options, check_names, checked, completed
+from wavefilt.options import PRESETS, Keywords, Options, check_names, checked, completed
 from wavefilt.recording import streamed
 from wavefilt.statistics.mergeable import Details, Interval, PassStatistics, State, around_median
 from wavefilt.statistics.reference import Statistics
@@ -138,7 +138,7 @@ def denoise_file(
     OSError
         If a file cannot be read or written, the disk is full, or the source is truncated or modified during the run.
     """
-    if {"axes", "two_dimensional"} & options.keys() or preset == "section":
+    if {"axes", "two_dimensional"} & {**PRESETS.get(preset or "", {}), **options}.keys():
         raise ValueError("sections are denoised in memory: wavefilt.read(path).denoise(two_dimensional=True)")
     check_names(options, "preset")
     given, limit = {**options, "wavelet": wavelet}, in_bytes(max_memory)
