@@ -23,10 +23,14 @@ from wavefilt.benchmarks.ske.counts import PAIRS, Problem, analysis_cost, forwar
 from wavefilt.ske import devices
 from wavefilt.ske.calibrated import Launch, estimate
 from wavefilt.ske.devices import Calibration
+from wavefilt.vocabulary import Transform
 
 KI, MI = 1 << 10, 1 << 20
 SHAPES = ((1, 64 * KI), (1, MI), (1, 64 * MI), (24, 1024), (4096, 16 * KI))
-CASES = [("dwt", wavelet, shape) for wavelet in ("db4", "db8") for shape in SHAPES] + [("modwt", "db4", (1, MI))]
+CASES: list[tuple[Transform, str, tuple[int, int]]] = [
+    *(("dwt", wavelet, shape) for wavelet in ("db4", "db8") for shape in SHAPES),
+    ("modwt", "db4", (1, MI)),
+]
 WAYS = [(padding, fastmath) for padding in (True, False) for fastmath in (False, True)]
 LEVEL, BANKS, LAUNCHES, REPEATS = 5, 32, 8, 15
 METRIC = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"
@@ -95,7 +99,7 @@ def run(quick: bool = False, repeats: int = REPEATS) -> Row:
     return result("cuda_layouts", quick=quick, repeats=repeats, profiler=bool(shutil.which("ncu")), rows=rows)
 
 
-def _plan(transform: str, wavelet: str, shape: tuple[int, int], padding: bool, fastmath: bool) -> tuple[Any, Any]:
+def _plan(transform: Transform, wavelet: str, shape: tuple[int, int], padding: bool, fastmath: bool) -> tuple[Any, Any]:
     """Return the options of a run and the plan of its kernels."""
     from wavefilt.backends.cuda.options import KernelOptions
     from wavefilt.backends.cuda.plan import Shape
@@ -133,7 +137,9 @@ def launch(wavelet: str, shape: tuple[int, int], padding: bool) -> None:
     stream.synchronize()
 
 
-def _measured(transform: str, wavelet: str, shape: tuple[int, int], padding: bool, fastmath: bool, repeats: int) -> Row:
+def _measured(
+    transform: Transform, wavelet: str, shape: tuple[int, int], padding: bool, fastmath: bool, repeats: int
+) -> Row:
     """Measure one case in one way: milliseconds, conflicts counted by the model, and the error against float64."""
     from wavefilt.backends.cuda.denoiser import Denoiser
     from wavefilt.backends.cuda.runtime.target import cuda

@@ -16,7 +16,7 @@ import pywt
 from numpy.typing import ArrayLike, DTypeLike
 
 from wavefilt.arrays import Array, Counts, Floats, refuse_kinds
-from wavefilt.options import Options, check_whole
+from wavefilt.options import NoiseForm, Options, check_whole
 from wavefilt.statistics.reference import ReferenceStatistics, quantile
 from wavefilt.thresholding import rules
 from wavefilt.thresholding.local import NEXT, OWN, REACH, Grid
@@ -92,7 +92,8 @@ class OnlineDenoiser:
     ) -> None:
         check_whole("level", level, 1)
         # rule js has another λ for noise that is known
-        options = Options(wavelet, level, mode, rule, shrink, "level" if isinstance(noise, str) else 0.0)
+        sigma: NoiseForm = "level" if isinstance(noise, str) else 0.0
+        options = Options(wavelet, level=level, mode=mode, rule=rule, shrink=shrink, sigma=sigma)
         if not options.rule.causal:
             causal = ", ".join(name for name, rule in rules.RULES.items() if rule.causal)
             raise ValueError(f"`rule={rule!r}` needs the whole trace; streams can have {causal} and numbers")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 import numpy as np
 
@@ -348,7 +348,9 @@ class Options:
 
     if TYPE_CHECKING:  # the values above are resolved from others, which are checked when they are given
 
-        def __init__(self, *args: Any, **options: Any) -> None: ...
+        def __init__(
+            self, wavelet: WaveletLike | None = None, *more: Any, ndim: Literal[1, 2] = 1, **options: Unpack[Keywords]
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "transform", transforms.find(self.transform, self.ndim, self.basis))
