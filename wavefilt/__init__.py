@@ -57,11 +57,11 @@ if TYPE_CHECKING:  # "as" makes a name public for type checkers
     from wavefilt.errors import BackendUnavailable as BackendUnavailable
     from wavefilt.errors import FormatError as FormatError
     from wavefilt.files import denoise_file as denoise_file
-    from wavefilt.noise import estimate_sigma as estimate_sigma
     from wavefilt.online import OnlineDenoiser as OnlineDenoiser
     from wavefilt.plotting import view as view
     from wavefilt.recording import Recording as Recording
     from wavefilt.recording import read as read
+    from wavefilt.sigma import estimate_sigma as estimate_sigma
     from wavefilt.threads import get_num_threads as get_num_threads
     from wavefilt.threads import set_num_threads as set_num_threads
     from wavefilt.thresholding.shrinkage import threshold as threshold
@@ -75,7 +75,7 @@ _HOMES = {
     ),
     "api": ("denoise",),
     "errors": ("BackendUnavailable", "FormatError"),
-    "noise": ("estimate_sigma",),
+    "sigma": ("estimate_sigma",),
     "online": ("OnlineDenoiser",),
     "recording": ("Recording", "read"),
     "files": ("denoise_file",),

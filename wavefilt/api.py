@@ -299,6 +299,22 @@ def run(
     return Outcome(y if y.shape == x.shape else y.reshape(x.shape), options, chosen.name, level, found)
 
 
+def run_groups(
+    rows: Array, groups: Sequence[tuple[Options, list[int]]], backend: str | Backend, report: bool = False
+) -> Outcome:
+    """Denoise the rows of each of the options; of one, all rows. The outcome has the first options."""
+    if len(groups) == 1:
+        return run(rows, groups[0][0], backend, report)
+    outcomes = [(own, run(rows[own], options, backend, report)) for options, own in groups]
+    samples, estimates = np.empty(rows.shape, outcomes[0][1].samples.dtype), []
+    for own, outcome in outcomes:
+        samples[own] = outcome.samples
+        for estimate in outcome.estimates:
+            segments = replace(estimate.segments, rows=np.array(own)[estimate.segments.rows])
+            estimates.append(replace(estimate, segments=segments))
+    return replace(outcomes[0][1], samples=samples, found=estimates)
+
+
 def _on_gpu(
     x: Any,
     options: Options,

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt import arrays, io
-from wavefilt.api import run
+from wavefilt.api import run, run_groups
 from wavefilt.arrays import Array
 from wavefilt.backends import Backend, registry
 from wavefilt.engine import Outcome
@@ -472,22 +472,6 @@ def supports(options: Options, sigma: NoiseForm, traces: int = 0) -> bool:
         return True
     shape = ((traces or window[1] - window[0],) if options.ndim == 2 else ()) + (window[1] - window[0],)
     return options.transform.usual_level(shape, options.fitting(*shape).filters) > 0
-
-
-def run_groups(
-    rows: Array, groups: Sequence[tuple[Options, list[int]]], backend: str | Backend, report: bool = False
-) -> Outcome:
-    """Denoise the rows of each of the options; of one, all rows. The outcome has the first options."""
-    if len(groups) == 1:
-        return run(rows, groups[0][0], backend, report)
-    outcomes = [(own, run(rows[own], options, backend, report)) for options, own in groups]
-    samples, estimates = np.empty(rows.shape, outcomes[0][1].samples.dtype), []
-    for own, outcome in outcomes:
-        samples[own] = outcome.samples
-        for estimate in outcome.estimates:
-            segments = replace(estimate.segments, rows=np.array(own)[estimate.segments.rows])
-            estimates.append(replace(estimate, segments=segments))
-    return replace(outcomes[0][1], samples=samples, found=estimates)
 
 
 def _varies(trace: Array) -> bool:

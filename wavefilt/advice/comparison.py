@@ -14,13 +14,13 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from wavefilt.api import run
+from wavefilt.api import run, run_groups
 from wavefilt.arrays import Array, Floats, places
 from wavefilt.backends import Backend, registry
 from wavefilt.containers import Container, traces_of
 from wavefilt.noise import LEAST_DECLARED, for_ranking
 from wavefilt.options import Common, Noise, NoiseForm, Options, check_names, completed
-from wavefilt.recording import run_groups, supports
+from wavefilt.recording import supports
 from wavefilt.thresholding.rules import RULES
 from wavefilt.wavelets.filters import WaveletLike
 
