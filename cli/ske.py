@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -79,13 +78,13 @@ def calibrate(rows: Path | None, results: Results) -> None:
 @with_output
 def estimate(device: str | None, results: Results, **problem: Any) -> None:
     """Estimate the time of every kernel launch of a denoising run, its parts, and the occupancy."""
-    from wavefilt import backends
     from wavefilt.benchmarks.common import columns
     from wavefilt.benchmarks.ske import estimate as study
 
     with usage_errors():
-        calibration = columns.calibration(device, here=False)
+        here = columns.gpu() if device is None else None
+        calibration = columns.calibration(device, here)
         launches = study.estimates(study.problem(**problem), calibration)
-    if device is None and columns.unavailable(partial(backends.get, "cuda")):
+    if device is None and here is None:
         click.echo(f"No GPU here: for {calibration.name}; --device takes others.", err=True)
     results.finish(study.facts(launches, calibration), lambda: study.table(launches, calibration))

@@ -161,23 +161,26 @@ def release() -> None:
         sys.modules["cupy"].get_default_memory_pool().free_all_blocks()
 
 
-def calibration(device: str | None, here: bool) -> Calibration:
-    """Return the calibration of this name; by default that of this GPU, and without a GPU the bundled one.
+def gpu() -> str | None:
+    """Return the name of this GPU; None without one that can be used."""
+    with suppress(BackendUnavailable):
+        from wavefilt.benchmarks.ske.calibration import Device
 
-    Raises ValueError or OSError for an unknown name, and WrongDevice if there is none of this GPU, or if one of
-    another device is to be used ``here``.
+        return Device.current().name
+    return None
+
+
+def calibration(device: str | None, here: str | None) -> Calibration:
+    """Return the calibration of this name; by default that of the GPU named ``here``, or without one the bundled one.
+
+    Raises ValueError or OSError for an unknown name, and WrongDevice if there is none of the GPU named ``here``, or the
+    calibration is of another one.
     """
-    name = None
-    if here or device is None:
-        with suppress(BackendUnavailable):
-            from wavefilt.benchmarks.ske.calibration import Device
-
-            name = Device.current().name
     if device is None:
-        return devices.of(name) if name else devices.default()
+        return devices.of(here) if here else devices.default()
     chosen = devices.load(device)
-    if name:
-        chosen.require(name)
+    if here:
+        chosen.require(here)
     return chosen
 
 
@@ -226,7 +229,7 @@ def opened(
         }
     chosen = None
     try:
-        chosen = calibration(device, here=not why)
+        chosen = calibration(device, None if why else gpu())
     except WrongDevice as error:
         if device is not None:
             raise
