@@ -7,11 +7,11 @@ from functools import partial
 
 import numpy as np
 
-from wavefilt.arrays import Array, least_run
+from wavefilt.arrays import Array
 from wavefilt.backends.crossover import cuda_crossover
 from wavefilt.backends.cuda import thresholding
-from wavefilt.backends.cuda.dwt.tiling import FLAGS, NOT_FINITE, UNFINISHED, grid
-from wavefilt.backends.cuda.equal_runs import PROBES, probing
+from wavefilt.backends.cuda.dwt.tiling import FLAGS, NOT_FINITE, UNFINISHED
+from wavefilt.backends.cuda.equal_runs import flagging, probes
 from wavefilt.backends.cuda.plan import Beside, Plan, Shrinking, Source
 from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.graph import Graph, repoints, stand_in, wait
@@ -78,7 +78,6 @@ class Denoiser:
     def run(self, x: DeviceArray, y: DeviceArray, stream: Stream) -> None:
         """Launch everything from the flat device array ``x`` to ``y``."""
         if self.alone is not None:
-            self._find_runs(x, stream)
             self.alone(x, y, self._factors, self._given, self._flags, stream)
             return
         self._analyse(x, stream)
@@ -120,7 +119,8 @@ class Denoiser:
 
         x = samples if self._trends is None else self._trends.removed(samples, stream)
         plan.forward(x, stream, Beside(fork, self._flags))
-        self._find_runs(samples, stream)
+        if self._trends is not None or not plan.finds_runs:
+            self._find_runs(samples, stream)
         if beside:
             after.wait(stream)
         else:
@@ -137,10 +137,10 @@ class Denoiser:
         """Flag runs of equal samples, which the caller leaves out, as samples that are not finite."""
         build, samples = self.plan.build, self.plan.shape.size[-1]
         traces = self.plan.shape.rows * self.plan.shape.samples // samples
-        probes = (samples - 1) // (least_run(samples) // 2)
-        if probes:
-            launch = probing(build)[grid(-(-probes // (PROBES * build.threads)), traces), build.threads, stream]
-            launch(x, samples, traces, self._flags)
+        each = probes(samples)
+        if each:
+            launch = flagging(build)[-(-traces * each // build.threads), build.threads, stream]
+            launch(x, samples, traces, each, self._flags)
 
     def _choose(self, x: DeviceArray, stream: Stream) -> Shrinking:
         """Choose noise and thresholds from the statistics; searches that did not end are flagged."""

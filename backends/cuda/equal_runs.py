@@ -5,23 +5,29 @@ from __future__ import annotations
 from functools import cache
 
 from wavefilt.arrays import least_run
-from wavefilt.backends.cuda.dwt.tiling import NOT_FINITE, ROWS
+from wavefilt.backends.cuda.dwt.tiling import NOT_FINITE
 from wavefilt.backends.cuda.runtime.compiler import kernel
-from wavefilt.backends.cuda.runtime.interfaces import Build, Kernel
+from wavefilt.backends.cuda.runtime.interfaces import Build, DeviceFunction, Kernel
 from wavefilt.backends.cuda.runtime.target import cuda, device
 
-PROBES = 4
-"""Pairs of samples that a thread compares."""
 least_of = device(least_run)
 
 
-@device
-def run_at(x, start, samples, i, least):
-    """Whether sample ``i`` of a trace and the one ``least`` // 2 after it are in a run that ends near.
+def probes(samples: int) -> int:
+    """Return how many pairs of samples of a trace, half a run apart, show whether it may have runs."""
+    return max(samples - 1, 0) // (least_run(samples) // 2)
 
-    Every run of ``least`` samples has two such samples, and one that does not fill the trace ends near some of them.
+
+@device
+def run_at(x, start, samples, probe):
+    """Whether the two samples of a probe are in a run that ends near.
+
+    Every run has two such samples, and one that does not fill the trace ends near some of them.
     """
-    step, value = least // 2, x[start + i]
+    least = least_of(samples)
+    step = least // 2
+    i = probe * step
+    value = x[start + i]
     if x[start + i + step] != value:
         return False
     first, last = i, i + 1
@@ -36,25 +42,29 @@ def run_at(x, start, samples, i, least):
 
 
 @cache
-def probing(build: Build) -> Kernel:
-    """Kernel that flags runs of equal samples in traces of ``samples`` samples as samples that are not finite."""
-    threads = build.threads
+def finding(threads: int) -> DeviceFunction:
+    """Device function: flag runs near the probes ``first`` to ``last`` of a trace as samples that are not finite."""
+
+    @device
+    def find(x, start, samples, first, last, flags):
+        probe = first + threads - 1 - cuda.threadIdx.x  # by threads that are done first
+        while probe < last:
+            if run_at(x, start, samples, probe):
+                flags[NOT_FINITE] = 1
+            probe += threads
+
+    return find
+
+
+@cache
+def flagging(build: Build) -> Kernel:
+    """Kernel with a thread for each probe, where the transform's kernels do not look for runs themselves."""
 
     @kernel(build)
-    def probe_kernel(x, samples, traces, flags):
-        trace = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
-        if trace >= traces:
-            return
-        least, start, suspected = least_of(samples), trace * samples, 0
-        step = least // 2
-        first, last = (cuda.blockIdx.x * PROBES * threads + cuda.threadIdx.x) * step, samples - step - 1
-        for j in range(PROBES):  # all loads are under way together
-            at = start + min(first + j * threads * step, last)
-            suspected |= (x[at] == x[at + step]) << j
-        if suspected:
-            for j in range(PROBES):
-                i = min(first + j * threads * step, last)
-                if suspected >> j & 1 and run_at(x, start, samples, i, least):
-                    flags[NOT_FINITE] = 1
+    def flag_runs(x, samples, traces, each, flags):
+        i = cuda.grid(1)
+        trace = i // each
+        if trace < traces and run_at(x, trace * samples, samples, i - trace * each):
+            flags[NOT_FINITE] = 1
 
-    return probe_kernel
+    return flag_runs

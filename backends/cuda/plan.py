@@ -130,6 +130,7 @@ class Plan(ABC):
     together = 1  # bands whose medians are searched when that of the finest is wanted and the energy of all
     noise = NoiseOf()
     copies = False  # whether the kernels of `inverse` copy the rows that are not live
+    finds_runs = False  # whether the kernels of `forward` flag runs of equal samples
 
     def __init__(self, shape: Shape, options: KernelOptions) -> None:
         self.shape, self.options, self.dtype = shape, options, shape.dtype
@@ -250,12 +251,12 @@ class Plan(ABC):
         return [self.approximation(), *bands]
 
     def coefficients(self, stream: Stream) -> tuple[Array, ...]:
-        """Return copies of all `places` in host memory, after the work on ``stream``."""
+        """Return copies of all `places` in host memory, after the work on ``stream``, as views of few arrays."""
         places = self.places()
         arrays = {id(place.array): place.array for place in places}
         hosts = {key: array.copy_to_host(stream=stream) for key, array in arrays.items()}
         stream.synchronize()
-        return tuple(np.ascontiguousarray(place.of(hosts[id(place.array)])) for place in places)
+        return tuple(place.of(hosts[id(place.array)]) for place in places)
 
     def fill(self, coefficients: Sequence[Array], stream: Stream) -> None:
         """Copy coefficients in host memory, in the order of `places`, into the buffers.

@@ -37,7 +37,7 @@ from wavefilt.ske.calibrated import Launch
 
 WARP, LINE = 32, 128
 Counts = defaultdict[str, float]
-SAMPLE, REGISTERS = 4, {"forward": 40, "inverse": 48}
+SAMPLE, REGISTERS = 4, 40
 """Bytes of a sample, and registers per thread for most filters."""
 
 
@@ -57,6 +57,8 @@ COMPARED, COMPUTED = 2, 1
 """Comparisons and arithmetic per coefficient of the soft threshold."""
 PAIRS = 4
 """Pairs of samples per thread of the inverse kernel."""
+PROBED = 64
+"""Samples of long traces from one probe for runs of equal samples to the next."""
 TOGETHER = 8
 """Wide loads of a thread that the compiler issues before the first use."""
 LEVEL_WAIT = 7
@@ -199,7 +201,7 @@ def _launch(
         f"{name} {'-'.join(str(first + i) for i in ((1, levels) if levels > 1 else (1,)))}", blocks, problem.threads,
         end.instructions, longest.loads, longest.barriers, read, written, samples + bands,
         0 if name == "forward" else written, longest.instructions,
-        registers=REGISTERS[name], shared=SAMPLE * end.shared, boundary=True,
+        registers=REGISTERS, shared=SAMPLE * end.shared, boundary=True,
     )  # fmt: skip
     if not tiles:
         return made
@@ -251,7 +253,17 @@ def forward_block(problem: Problem, cut: Tiling, n: int = 0, longest: bool = Fal
         warp.access(stored * (1 if level < levels else 2), 4)
         if level < levels:
             warp.access(2 * times, 2)
+    _probe(warp, cut.tile)
     return warp
+
+
+def _probe(warp: Warp, samples: int) -> None:
+    """Count the search for runs of equal samples, of which later launches have only the first instructions.
+
+    Its loads meet the cache, while other warps still compute.
+    """
+    warp.issue(1, int=20)
+    warp.issue(warp.executions(samples // PROBED), int=30, other=10)
 
 
 def inverse_block(problem: Problem, cut: Tiling, n: int = 0, longest: bool = False) -> Warp:
@@ -262,7 +274,7 @@ def inverse_block(problem: Problem, cut: Tiling, n: int = 0, longest: bool = Fal
     for level in range(1, levels + 1):
         sizes.append(f.length(sizes[-1]) if n else cut.tile >> level)
     room = [up4((cut.capacity >> level) + f.taps + halo + 8) for level in range(1, levels + 1)]
-    warp.shared = sum(room) + 2 * sum(_half(n) for n in room[:2])
+    warp.shared = sum(room) + sum(room[:2])
     warp.issue(1, int=extra.block, other=extra.block)
     for level in range(1, levels + 1):  # load, shrink and store four coefficients
         times = warp.executions(-(-sizes[level] // 4) if n else (sizes[level] + halo) >> 2)
@@ -342,6 +354,7 @@ def _row_block(problem: Problem, longest: bool) -> Warp:
         warp.issue(1, int=ROW_LEVEL / 2, other=ROW_LEVEL / 2)
         warp.wait(4, shared=2 * ends + times + 4)
     _block_median(warp, lengths[1])
+    _probe(warp, problem.samples)
     warp.issue(1, int=60, fma64=60, other=40)
     warp.wait(2, device=2)
     for level in range(problem.level, 0, -1):

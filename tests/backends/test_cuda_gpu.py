@@ -377,8 +377,9 @@ def test_pieces_when_memory_is_short(backend):
     for rows, how, (z, wanted) in [(long, method, whole), (there, method, whole), (x, record, pooled)]:
         y, measured = backend.denoise(rows, how, 4, report=True)
         _close(_host(y), z, "float32")
-        for name in ("sigma", "thresholds", "power"):
-            np.testing.assert_allclose(getattr(measured, name), getattr(wanted, name), rtol=1e-5)
+        # of bands of noise, power less the squared sigma, by which thresholds divide, is mostly rounding
+        for name, rtol in (("sigma", 1e-5), ("power", 1e-5), ("thresholds", 1e-2)):
+            np.testing.assert_allclose(getattr(measured, name), getattr(wanted, name), rtol)
     del y
     backend.clear()
     cuda.current_context().deallocations.clear()

@@ -94,7 +94,7 @@ def _compile(folder: Path) -> None:
     dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=(9, 0))  # type: ignore[attr-defined]
     import pywt
 
-    from wavefilt.backends.cuda.dwt.kernels import Bands, Extent, Rows, Unchanged, forward, inverse
+    from wavefilt.backends.cuda.dwt.kernels import Bands, Extent, Probes, Rows, Unchanged, forward, inverse
     from wavefilt.backends.cuda.dwt.tiling import FusedLevels
     from wavefilt.backends.cuda.runtime.interfaces import Build
     from wavefilt.backends.cuda.runtime.target import cuda
@@ -111,7 +111,7 @@ def _compile(folder: Path) -> None:
     rows, bands, extent = group(Rows, f, n, yes), group(Bands, f, four, four, f), group(Extent, n, n, n, n)
     for name, kernel, arguments in (
         ("chain", chain("fma"), (f, n, i, f)),
-        ("forward", forward(FusedLevels(lo, hi, *shape)), (rows, bands, extent, t)),
+        ("forward", forward(FusedLevels(lo, hi, *shape)), (rows, bands, extent, t, group(Probes, n, n), t)),
         (
             "inverse",
             inverse(FusedLevels(rec_lo, rec_hi, *shape), "soft"),

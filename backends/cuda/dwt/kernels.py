@@ -27,6 +27,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wavefilt.backends.cuda.equal_runs import finding
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, DeviceFunction, Kernel
 from wavefilt.backends.cuda.runtime.target import cuda, device, in_turn
@@ -64,6 +65,13 @@ class Extent(NamedTuple):
     samples: int
     rows: int
     tiles: int
+
+
+class Probes(NamedTuple):
+    """Probes for runs of equal samples in a row, and how many of them a block looks at."""
+
+    all: int
+    each: int
 
 
 class Unchanged(NamedTuple):
@@ -367,11 +375,11 @@ def forward(of: FusedLevels) -> Kernel:
     c = _Forward(of)
     shared, number, tile = 2 * sum(c.halves), np.dtype(of.build.dtype).type, of.tile
     origin = (c.cut.left << of.levels) - tile - c.halo
-    load, both_ends = _loading(c), _analysing_both_ends(c)
+    load, both_ends, find = _loading(c), _analysing_both_ends(c), finding(of.build.threads)
     interior = in_turn(*(_analysing(c, level) for level in range(1, of.levels + 1)))
 
     @kernel(of.build, of)
-    def forward_kernel(samples, bands, extent, table):
+    def forward_kernel(samples, bands, extent, table, probes, flags):
         buffer = cuda.shared.array(shared, number)
         index = cuda.blockIdx.x
         row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
@@ -379,10 +387,12 @@ def forward(of: FusedLevels) -> Kernel:
             return
         if index == 0:
             both_ends(buffer, samples, bands, extent, table, row)
-            return
-        load(buffer, samples.array, row * samples.pitch + (index * tile + origin), samples.aligned)
-        cuda.syncthreads()
-        interior(buffer, bands, row, index)
+        else:
+            load(buffer, samples.array, row * samples.pitch + (index * tile + origin), samples.aligned)
+            cuda.syncthreads()
+            interior(buffer, bands, row, index)
+        first = index * probes.each  # about those of its tile, which are in the cache
+        find(samples.array, row * samples.pitch, extent.samples, first, min(first + probes.each, probes.all), flags)
 
     return forward_kernel
 

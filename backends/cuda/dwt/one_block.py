@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from wavefilt.backends.cuda.equal_runs import finding, probes
 from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.plan import Shape
 from wavefilt.backends.cuda.runtime import interop
@@ -77,12 +78,17 @@ class Tables(NamedTuple):
 
 
 class How(NamedTuple):
-    """The place of the rule in `RULES`, the number of bands searched, where sums of squares begin, and given noise."""
+    """How a row is denoised.
+
+    The place of the rule in `RULES`, the number of bands searched, where sums of squares begin, given noise, and the
+    number of probes for runs of equal samples.
+    """
 
     rule: int
     searched: int
     start: int
     given: float
+    probes: int
 
 
 @cache
@@ -261,11 +267,11 @@ def denoising(of: RowFilters, function: str, most: int) -> Kernel:
     analyse, synthesise, measure = _analysing(of), _synthesising(of), _measuring(threads)
     select, widest, noise_of = selecting(4, threads, True), first_shift(4), noise(MEDIAN)
     linear, fixed, bayes = (threshold(rule, 1) for rule in RULES)
-    shrunk, copy = shrink(function, dtype), copying(threads)
+    shrunk, copy, find = shrink(function, dtype), copying(threads), finding(threads)
 
     @kernel(of.build, of, function, most, registers=REGISTERS)
     def denoise_rows(samples_in, samples_out, rows, levels, tables, how, flags):
-        rule, searched, start, given = how
+        rule, searched, start, given, last = how
         layout, table, factors = tables
         x, samples, x_aligned = samples_in
         buffer, keys = cuda.shared.array(0, real), cuda.shared.array(0, bits)  # the same memory
@@ -310,6 +316,7 @@ def denoising(of: RowFilters, function: str, most: int) -> Kernel:
                     two_middles[2 * level], two_middles[2 * level + 1] = lower, upper
             elif level % warps == thread >> 5:
                 few(buffer, keys, begin, count, two_middles, 2 * level)
+        find(x, source, samples, 0, last, flags)
         cuda.syncthreads()
         above = np.int32(0)
         if thread < levels:
@@ -391,7 +398,7 @@ class OneBlock:
         rows = (Rows(flat, s.samples, interop.aligned(flat, s.rows, s.samples)) for flat in (x, y))
         launch = self._kernel[grid(1, s.rows), self._threads, stream, self.size * np.dtype(s.dtype).itemsize]
         tables = Tables(self._layout, self._table, factors)
-        launch(*rows, s.rows, s.level, tables, How(*self._how, given), flags)
+        launch(*rows, s.rows, s.level, tables, How(*self._how, given, probes(s.samples)), flags)
 
 
 def elements(f: Filter, lengths: Sequence[int], padding: bool) -> int:

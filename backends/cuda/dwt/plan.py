@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wavefilt.backends.cuda import local_shrinkage
+from wavefilt.backends.cuda import equal_runs, local_shrinkage
 from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.plan import ALONE, KEPT, Alone, Beside, GridsOf, Place, Plan, Shape, Shrinking
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Kernel, Stream
@@ -12,7 +12,7 @@ from wavefilt.backends.cuda.runtime.target import cuda
 from wavefilt.backends.cuda.statistics.layout import DetailLayout
 
 from . import one_block
-from .kernels import Bands, Extent, Rows, Unchanged, extensions, forward, inverse
+from .kernels import Bands, Extent, Probes, Rows, Unchanged, extensions, forward, inverse
 from .tiling import Filter, FusedLevels, at_once, forward_tiling, grid, inverse_tiling, launches, suited_tile, up4
 
 
@@ -23,7 +23,7 @@ class DwtPlan(Plan):
     samples of a row, then its coefficients at every level.
     """
 
-    copies = True
+    copies = finds_runs = True
 
     def __init__(self, shape: Shape, options: KernelOptions) -> None:
         ((lo, hi, rec_lo, rec_hi),), (mode,) = shape.filters, shape.modes
@@ -97,7 +97,10 @@ class DwtPlan(Plan):
         tiles = self._tiles[i][0]
         launch = self.forward_kernel(i)[grid(tiles + 1, self.shape.rows), self.build.threads, stream]
         bands = Bands(self.details, *self._where[i], self._approximations[i])
-        launch(self._rows(i, x), bands, self._extent(i, tiles), self._table)
+        probes = 0 if i else equal_runs.probes(self.shape.samples)
+        shares = Probes(probes, -(-probes // (tiles + 1)))
+        flags = self.flags if beside.flags is None else beside.flags
+        launch(self._rows(i, x), bands, self._extent(i, tiles), self._table, shares, flags)
 
     def approximation(self) -> Place:
         offset, pitch, length, rows = self.all_counted.bands[-1]
