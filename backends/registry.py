@@ -60,10 +60,10 @@ def check_name(backend: object) -> None:
 
 
 def get(name: str, **options: Any) -> Backend:
-    """Return the backend of this name with its own ``options``: "cuda" has ``fastmath`` and ``devices``.
+    """Return the backend of this name with its own ``options``: "cuda" has ``padding``, ``fastmath`` and ``devices``.
 
-    Raises ValueError for an unknown name or GPU, and BackendUnavailable, with the package to install, for a backend
-    that cannot run.
+    Raises ValueError for an unknown name or GPU, TypeError for another option, and BackendUnavailable, with the package
+    to install, for a backend that cannot run.
     """
     if name not in BACKENDS:
         check("backend", name, BACKENDS)
@@ -146,6 +146,12 @@ def _fastest(dtype: str, shape: tuple[int, ...], analysis: Analysis, on_device: 
     return get(REFERENCE)
 
 
+@cache
+def _suggest_warm_up() -> None:
+    """Say once that kernels can be compiled ahead."""
+    logger.warning("`wavefilt warm-up`, run once, compiles kernels that make such a call seconds faster")
+
+
 def _ready(shape: tuple[int, ...], analysis: Analysis, dtype: str) -> bool:
     """Return whether numba's kernels are compiled, or worth the seconds to compile them."""
     if numba_crossover.in_use(analysis, dtype):
@@ -154,6 +160,8 @@ def _ready(shape: tuple[int, ...], analysis: Analysis, dtype: str) -> bool:
 
     name = analysis.transform.name
     if not (numba_crossover.worth_compiling(shape, analysis) or numba_cpu.compiled(name, dtype)):
+        if numba_crossover.slow(shape, analysis):
+            _suggest_warm_up()
         return False
     numba_cpu.load(name, dtype)  # here, where the next backend is tried if this fails
     return True

@@ -95,7 +95,8 @@ def _field(facts: Facts) -> dict[str, str]:
         factor = _range(facts["factor"], ".6g") if facts.get("factor") else ""
         rows["units"] = facts["units"] + (f", after multiplication by {factor}" if factor else "")
     noise = facts["noise"]
-    window = "" if "window_s" not in noise else "{:.4g} to {:.4g} s: ".format(*noise["window_s"])
+    window = "sample {} to {}: ".format(*noise["window"]) if noise.get("window") else ""
+    window = "{:.4g} to {:.4g} s: ".format(*noise["window_s"]) if "window_s" in noise else window
     return rows | {"noise": window + noise["source"]}
 
 

@@ -369,7 +369,7 @@ def noise_of(parsed: dict[str, Any], options: Options) -> NoiseForm | None:
     if not given:
         return None if parsed["sigma"] is None else options.sigma
     name, value = given[0], parsed[given[0]]
-    if options.ndim == 2:
+    if options.ndim == 2 and name in ("noise_running", "noise_intervals"):
         raise click.UsageError(f"{FLAGS[name]} is for traces, not for --two-dimensional; leave one out")
     if parsed["sigma"] is not None or len(given) > 1:
         raise click.UsageError(f"{FLAGS[name]} and {FLAGS[[*given, 'sigma'][1]]} both define the noise: give one")

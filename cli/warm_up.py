@@ -53,7 +53,7 @@ def backends(as_json: bool) -> None:
     default="numba",
     help="Backend of the kernels; all: every backend that can run here.",
 )
-@click.option("--all", "everything", is_flag=True, help="All transforms and rules, not only the defaults of denoise.")
+@click.option("--all", "everything", is_flag=True, help="All transforms and rules, not only the defaults.")
 def warm_up(backend: str, everything: bool) -> None:
     """Compile the kernels now, so that no later run has to: on a new machine, or in a container image.
 
@@ -81,7 +81,8 @@ def _for_cpu(everything: bool) -> str:
 
     from wavefilt.backends.numba_cpu import entries, native
 
-    kernels = entries.ALL if everything else (*entries.TRANSFORMS["dwt"], *entries.LONG)
+    usual = (*entries.TRANSFORMS["dwt"], *entries.TRANSFORMS["modwt"], *entries.LONG, entries.LOCAL)
+    kernels = entries.ALL if everything else usual
     tasks = [(kernel, np.dtype(dtype)) for kernel, dtype in product(dict.fromkeys(kernels), DTYPES)]
     missing = [task for task in tasks if not native.cached(task)]
     with bar("numba", total=len(missing)) as drawn:

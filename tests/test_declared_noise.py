@@ -102,6 +102,38 @@ def test_the_declared_window_is_used_unless_it_is_refused(declared):
     assert wavefilt.compare(recording, rule=["universal", "bayes"], sigma="level").model.kind != "declared"
 
 
+def test_mutes_in_the_window_do_not_stop_the_verdict(tmp_path, capsys):
+    traces = noisy()
+    traces[2, :200] = 0
+    (tmp_path / "x.dat").write_bytes(seg2(traces=traces))
+    code, _, err = run(capsys, "denoise", tmp_path / "x.dat", "-v")
+    assert (code, "trust: harmless" in err) == (0, True)
+    assert wavefilt.compare(wavefilt.read(tmp_path / "x.dat"), rule="js").model.kind == "declared"
+
+
+@pytest.mark.parametrize("delays", [(-900, *[-500] * 5), (*[-500] * 5, -900), (0, *[-500] * 5)])
+def test_windows_that_differ_count_where_they_overlap(delays, tmp_path):
+    """Whichever trace comes first; a section needs them in all traces."""
+    (tmp_path / "x").write_bytes(as_segy(delays=delays))
+    recording = wavefilt.read(tmp_path / "x")
+    shared = ("window", 0, 467) if 0 not in delays else "level"
+    for section in (False, True):
+        found = recording.denoise(two_dimensional=section).trust(recording)
+        assert found.effect.model.sigma == shared or (shared == "level" and found.effect.model.kind != "declared")
+    assert ("in 5 of 6 traces" in recording.declared_noise.source) == (0 in delays)
+    some = wavefilt.compare(recording, rule="js", transform="fk", axes=(0, 1))
+    assert (some.model.kind == "declared") == (0 not in delays)
+
+
+def test_the_call_of_a_report_makes_its_result(tmp_path):
+    (tmp_path / "x").write_bytes(as_segy(delays=(-900, *[-500] * 5)))
+    recording = wavefilt.read(tmp_path / "x")
+    for sigma in (("seconds", -0.3, -0.05), ("running", 0.4)):
+        denoised = recording.denoise(rule="bayes", sigma=sigma)
+        again = eval(denoised.trust(recording).call)
+        np.testing.assert_array_equal(again.samples, denoised.samples)
+
+
 def test_the_command_uses_it_and_says_so(declared, tmp_path, capsys):
     path, words, delay = declared
     expected = wavefilt.read(path).denoise().samples

@@ -15,7 +15,7 @@ from wavefilt import arrays
 from wavefilt.arrays import Array, Mask
 from wavefilt.backends import registry
 from wavefilt.errors import NonFiniteSample
-from wavefilt.options import Clock, NoiseForm, to_argv, to_call, to_give
+from wavefilt.options import Clock, NoiseForm, common_noise, to_argv, to_call, to_give
 from wavefilt.recording import Recording, read
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def of_recording(
     words = ("", "two_dimensional=True")
     own: dict[str, Any] = {"function": f"{name}.denoise", "samples": f"{name}.samples", "words": words}
     if axes is not None:
-        rows, sigmas = rows[None], sigmas[:1]
+        rows, sigmas = rows[None], [common_noise(sigmas)]
     return Container(rows, recording, tuple(sigmas), (len(recording.traces),), **{**own, **call})
 
 

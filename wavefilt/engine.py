@@ -42,6 +42,8 @@ BLOCKS = 16
 """Largest number of blocks; with 16, the memory for all steps is about that of the result."""
 SHAPES = 16
 """Largest number of different segments that any backend denoises."""
+OFFSET = 0.5
+"""Standard deviations of a trace above which its mean is large."""
 LIVE_SHARE = 0.75
 """Share of a coefficient's filter energy on live samples that it needs to be counted."""
 TRIMMED, FEWEST = 2, 8
@@ -305,8 +307,9 @@ def _by_steps(
     x: Array, options: Options, backend: Backend, level: int, report: bool, out: Array | None
 ) -> tuple[Array, list[Estimate]]:
     """Denoise segment by segment, one step after the other."""
-    given, begun = x, list[Pyramid]()
-    if level and x.size and options.trend is None:
+    given, begun, means = x, list[Pyramid](), None
+    centred = options.transform.without_offsets and x.dtype.kind == "f"
+    if level and x.size and options.trend is None and not centred:
         peak, pyramid = backend.peak_and_pyramid(x, options.analysis(level))
         begun += [pyramid] if pyramid else []
     else:
@@ -315,6 +318,9 @@ def _by_steps(
     live = chunks.live_samples(x, finite) if options.ndim == 2 and x.size else None
     found = chunks.whole(x) if finite or live is not None else chunks.segments(x)
     check_size(x, peak, level, options)
+    if centred and x.size:
+        means = offsets(x, live)
+        x = x - means
     if live is not None:
         x, found = chunks.filled(x, live)
         begun.clear()
@@ -330,7 +336,26 @@ def _by_steps(
             y = _placed(rows, estimate, x, y)
             estimates.append(estimate)
     done = x.copy() if y is None else options.blended(x, y)
+    if means is not None:
+        done += means
+        for estimate in estimates:  # bit for bit
+            rows = estimate.segments.rows[estimate.unchanged]
+            done[rows] = given[rows]
     return done if live is None else np.where(live, done, given), estimates
+
+
+def offsets(sections: Array, live: Mask | None) -> Array:
+    """Return the mean of each trace (sections, traces, 1), or 0 in sections where most of them are small.
+
+    Means up to `OFFSET` standard deviations of their trace are those of noise, which the transform is to remove.
+    """
+    known = np.ones(sections.shape, bool) if live is None else live
+    count = np.maximum(known.sum(axis=2, keepdims=True), 1)
+    mean = np.sum(sections, axis=2, where=known, keepdims=True, dtype=float) / count
+    square = np.sum((sections - mean) ** 2, axis=2, where=known, keepdims=True) / count
+    large = mean**2 > OFFSET**2 * square
+    most = 2 * large.sum(axis=1, keepdims=True) > known.any(axis=2, keepdims=True).sum(axis=1, keepdims=True)
+    return np.where(most, mean, 0).astype(sections.dtype)
 
 
 def _placed(rows: Array, estimate: Estimate, x: Array, y: Array | None) -> Array:

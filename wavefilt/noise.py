@@ -21,7 +21,7 @@ import numpy as np
 
 from wavefilt.arrays import Array, Floats, Mask, constant, equal_runs
 from wavefilt.decomposition import modwt
-from wavefilt.options import Clock, Noise, NoiseForm
+from wavefilt.options import LEAST_DECLARED, Clock, Noise, NoiseForm
 from wavefilt.wavelets.filters import as_wavelet
 
 Kind = Literal["declared", "found", "flat", "median", "extrapolated"]
@@ -36,8 +36,6 @@ SUSTAINED = 2.0
 """Variance of the median of a whole trace, over that in the window found, that shows a signal in most of the trace."""
 REAL = 0.656
 """Median over mean of the square of a normal number, 0.455, divided by that of an exponential number, ln 2."""
-LEAST_DECLARED = 32
-"""Samples of a declared noise window below which the noise counts as not declared."""
 BLOCK = 1 << 19
 """Samples that are transformed at a time."""
 OCTAVE_WAVELET = "sym8"

@@ -134,6 +134,19 @@ class Noise:
         return slice(start, stop)
 
 
+LEAST_DECLARED = 32
+"""Samples of a declared noise window below which the noise counts as not declared."""
+
+
+def common_noise(sigmas: Sequence[NoiseForm]) -> NoiseForm:
+    """Return the noise that traces have in common: of different noise windows the samples in all, or "level"."""
+    if len(set(sigmas)) == 1:
+        return sigmas[0]
+    windows = [Noise.of(sigma).window or (0, 0) for sigma in sigmas]
+    start, stop = max((start for start, _ in windows), default=0), min((stop for _, stop in windows), default=0)
+    return ("window", start, stop) if stop - start >= LEAST_DECLARED else "level"
+
+
 def _form(sigma: tuple[Any, ...]) -> tuple[str, list[Moment]]:
     """Return the name of a form and its values. Raises OptionError for an unknown form, or a wrong number of values."""
     form, *values = sigma or ("",)

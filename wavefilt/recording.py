@@ -20,7 +20,18 @@ from wavefilt.arrays import Array
 from wavefilt.backends import Backend, registry
 from wavefilt.engine import Outcome
 from wavefilt.errors import OptionError
-from wavefilt.options import Clock, Keywords, NoiseForm, Options, check_names, checked, completed, to_call, to_give
+from wavefilt.options import (
+    Clock,
+    Keywords,
+    NoiseForm,
+    Options,
+    check_names,
+    checked,
+    common_noise,
+    completed,
+    to_call,
+    to_give,
+)
 from wavefilt.vocabulary import Display, Preset, TracesBy, Window
 from wavefilt.wavelets.filters import WaveletLike
 
@@ -121,10 +132,13 @@ class Recording(io.Contents):
         How these traces were denoised, if they were.
     noise : DeclaredNoise, optional
         The noise windows of the headers, if these traces were denoised without another option ``sigma``.
+    sigma : option of `denoise`, optional
+        The noise that was given for denoising these traces, in seconds, times and picks.
     """
 
     outcome: Outcome | None = None
     noise: DeclaredNoise | None = field(default=None, repr=False)
+    sigma: NoiseForm | None = field(default=None, repr=False)
 
     @cached_property
     def live(self) -> NDArray[np.bool_]:
@@ -178,7 +192,11 @@ class Recording(io.Contents):
         if found is None:
             return None
         windows = [w if w and self._measurable(i, w) else None for i, w in enumerate(found.windows)]
-        return replace(found, windows=tuple(windows)) if any(windows) else None
+        if not any(windows):
+            return None
+        some = sum(map(bool, windows))
+        words = f", in {some} of {len(windows)} traces" if some < len(windows) else ""
+        return replace(found, windows=tuple(windows), source=found.source + words)
 
     def _measurable(self, trace: int, window: Window) -> bool:
         """Return whether noise can be measured in a window: it has no gaps, and is not muted in a live trace."""
@@ -293,7 +311,7 @@ class Recording(io.Contents):
         else:
             pairs = zip(outcome.samples, self.traces, strict=True)
             traces = [y[: len(x)].astype(arrays.compute_dtype(x.dtype), copy=False) for y, x in pairs]
-        return replace(self, traces=traces, outcome=outcome, noise=noise, notes=notes)
+        return replace(self, traces=traces, outcome=outcome, noise=noise, sigma=sigma, notes=notes)
 
     def check(self, options: Options) -> None:
         """Raise ValueError for a section of traces of several lengths."""
@@ -328,24 +346,28 @@ class Recording(io.Contents):
         before, after = (one.traces if isinstance(one.traces, np.ndarray) else one.rows() for one in (noisy, self))
         outcome = self.outcome
         options = None if outcome is None else outcome.options
+        sigma: NoiseForm = "level" if options is None else options.sigma
+        if self.noise or self.sigma is not None:
+            # some transforms take no noise window, and their results are tested with it nevertheless
+            sigma = common_noise(noisy.sigmas(self.sigma))
 
         def again(rows: Array) -> Array:
             assert outcome is not None
-            return run(rows.astype(outcome.samples.dtype), outcome.options, outcome.backend).samples
+            own = outcome.options if outcome.options.noise.window is None else replace(outcome.options, sigma=sigma)
+            return run(rows.astype(outcome.samples.dtype), own, outcome.backend).samples
 
-        # sections and some transforms take no noise window, and their results are tested with it nevertheless
-        window = self.noise.common if self.noise else None
         delays, declared = set(noisy.delays), noisy.declared_noise is not None
         if options is not None and not call:
             given = {each.name: getattr(options, each.name) for each in fields(Options) if each.init}
             given |= {"two_dimensional": given.pop("ndim") == 2, "transform": options.transform.word}
-            given |= {"rule": options.rule.option} | ({"sigma": None} if self.noise else {})
+            asked = None if self.noise else self.sigma if self.sigma is not None else options.sigma
+            given |= {"rule": options.rule.option, "sigma": asked}
             call = f"wavefilt.read({noisy.source!r}).denoise({to_call(to_give(given, **noisy.recipe), declared)})"
         found = report(
             before,
             after,
             None if options is None else again,
-            sigma=window or ("level" if options is None else options.sigma),
+            sigma=sigma,
             delay=delays.pop() if len(delays) == 1 else 0.0,
             declared=self.noise.source if self.noise else "",
             interval=self.intervals[0] if len(set(self.intervals)) == 1 else None,

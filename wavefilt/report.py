@@ -209,7 +209,7 @@ def describe(before: Recording, after: Recording, seconds: float) -> Facts:
         **_spread("sigma", "", before, outcome, lambda e: e.sigma),
         **_spread("thresholds", "", before, outcome, lambda e: e.thresholds),
         **({name: getattr(statics, name)[0].round(3).tolist() for name in ("shifts", "factors")} if statics else {}),
-        **({"noise": after.noise.source} if after.noise and isinstance(options.sigma, tuple) else {}),
+        **({"noise": after.noise.source} if after.noise and set(after.noise.sigmas(options)) != {"level"} else {}),
         "residual_energy": residual_energy(before, after),
         "statements": statements(before, after),
         "backend": outcome.backend,
@@ -301,10 +301,10 @@ def noise_facts(recording: Recording) -> Facts:
     window: tuple[int, int] | None = None
     if declared is not None and declared.common:
         window = declared.common[1:]
-    elif declared is None and isinstance(recording.traces, np.ndarray) and not recording.complex:
+    elif declared is None and len(recording.traces) and not recording.complex:
         live = np.flatnonzero(recording.live)
         few = live[:: -(-len(live) * clock.samples // SEARCHED) or 1]
-        found = quiet_window(without_flat_parts(finite(recording.traces[few]))) if len(few) else None
+        found = quiet_window(without_flat_parts(finite(recording.rows()[few]))) if len(few) else None
         window = found and (found.start, found.stop)
     timed = window is not None and clock.interval
     return {

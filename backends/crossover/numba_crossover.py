@@ -26,9 +26,12 @@ FIRST = {2: 3_480_000, 4: 4_200_000, 16: 2_600_000, 40: 1_260_000}
 COMPILING = 60
 """How many times as many where no process has compiled them: that takes 4 s, and loading 0.06."""
 
-FIRST_MODWT = 37_800_000
-"""Samples times taps times levels from which a MODWT's do: 0.085 s for
-loading over 2.3 ns, the reference's time for a tap there and back. Once loaded they win at any size."""
+SLOW = 15
+"""How many times as many from which a call with compiled kernels takes a second less."""
+
+FIRST_MODWT = 6_000_000
+"""Samples times taps times levels from which a MODWT's do: 0.085 s for loading over 14 ns, the reference's time for a
+tap there and back (7), and for rule "js" (another 11). Once loaded they win at any size."""
 
 FIRST2 = 6_800_000
 """Samples times taps from which transforms of two axes do."""
@@ -50,6 +53,11 @@ def faster(shape: tuple[int, ...], analysis: Analysis, dtype: str) -> bool:
 def worth_compiling(shape: tuple[int, ...], analysis: Analysis) -> bool:
     """Whether numba, which is `faster` once compiled, is so though kernels may have to be compiled first."""
     return _work(shape, analysis) >= COMPILING
+
+
+def slow(shape: tuple[int, ...], analysis: Analysis) -> bool:
+    """Whether kernels, once compiled, save a second or more of this call."""
+    return _work(shape, analysis) >= SLOW
 
 
 def in_use(analysis: Analysis, dtype: str) -> bool:

@@ -204,6 +204,15 @@ def test_noise_before_origins_and_picks_in_headers(rng):
     for i, sigma in enumerate([("window", 0, 467), ("window", 0, 467), "level"]):
         np.testing.assert_array_equal(y[i].data, wavefilt.denoise(rows[i], sigma=sigma))
     np.testing.assert_array_equal(wavefilt.obspy.denoise(stream, sigma="level")[0].data, wavefilt.denoise(rows[0]))
+    date = {"nzyear": 1970, "nzjday": 1, "nzhour": 0, "nzmin": 0, "nzsec": 0, "nzmsec": 0}
+    stream[0].stats.sac.update({**date, "a": 0.5, "b": 0})
+    stream[2].stats.seg2 = {"DELAY": "-0.5"}
+    windows = {0.0: (467, 467), 0.2: (277, 0), 0.6: (0, 0)}  # samples cut off, and the ends of the windows left
+    for seconds, ends in windows.items():
+        cut = stream.slice(start + seconds) if seconds else stream
+        noise = wavefilt.obspy.recording_of(cut).declared_noise
+        found = noise.windows if noise else (None,) * 3
+        assert tuple(window[2] if window else 0 for window in (found[0], found[2])) == ends
     found = wavefilt.compare(stream[:2], rule=["universal", "bayes"])
     words = "0.467 s before the first arrival (header a) or the first arrival (header P-ONSET)"
     assert (found.model.kind, found.noise) == ("declared", words)

@@ -50,6 +50,17 @@ def test_any_mode(rng, mode):
     assert gain_db(clean, noisy, wavefilt.denoise(noisy, **options)) > 2
 
 
+@pytest.mark.parametrize("sigma", ["level", ("window", 0, 40)])
+def test_offsets_of_traces_are_no_noise(rng, sigma):
+    _, noisy = section(rng, (1, 48, 256))
+    options = {"transform": "fk", "axes": (1, 2), "sigma": sigma}
+    expected = wavefilt.denoise(noisy, **options)
+    offsets = 1000 * rng.standard_normal((1, 48, 1))
+    assert_allclose(wavefilt.denoise(noisy + offsets, **options) - offsets, expected, atol=0.2 * np.std(noisy))
+    unchanged = noisy.astype("f4")
+    assert_array_equal(wavefilt.denoise(unchanged, transform="fk", axes=(1, 2), rule=0.0), unchanged)
+
+
 def test_noise_of_every_frequency(rng):
     x = 2 * rng.standard_normal((4, 256, 512))
     assert wavefilt.estimate_sigma(x, transform="fk", axes=(1, 2), by_band=True).shape == (17 + 33 + 65, 4)

@@ -18,8 +18,8 @@ from wavefilt.api import run, run_groups
 from wavefilt.arrays import Array, Floats, places
 from wavefilt.backends import Backend, registry
 from wavefilt.containers import Container, traces_of
-from wavefilt.noise import LEAST_DECLARED, for_ranking
-from wavefilt.options import Common, Noise, NoiseForm, Options, check_names, completed
+from wavefilt.noise import for_ranking
+from wavefilt.options import Common, NoiseForm, Options, check_names, common_noise, completed
 from wavefilt.recording import supports
 from wavefilt.thresholding.rules import RULES
 from wavefilt.wavelets.filters import WaveletLike
@@ -131,7 +131,7 @@ class Comparison:
         self.declared = None if "sigma" in given else self.whole.recording.declared_noise
         self.taken = _part_of(self.whole, most)
         self.x, rows = self.taken.traces, self.taken.rows
-        self.sigma = _common(self.taken.sigmas)
+        self.sigma = common_noise(self.taken.sigmas)
         self.model = for_ranking(self.x, self.sigma)
         self.variance = self.model.variance * self.taken.live
         if not self.variance.any():
@@ -315,7 +315,7 @@ class Comparison:
         elif self.best is not self.trials[0]:
             notes.append(f"not recommended, because harmful: {self.trials[0].name}")
         if self.best.verdict == "undecided":
-            other = "another" if self.model.kind == "declared" else "a"
+            other = "another" if self.model.window else "a"
             notes.append(f"whether {self.best.name} is harmful depends on the noise: give {other} noise window")
         if self.traces < self.of:
             notes.append(f"compared on {self.traces} of {self.of} live traces")
@@ -470,15 +470,6 @@ def tune(
     found.skipped.clear()
     found.trials = _different(found.trials)
     return found.judge()
-
-
-def _common(sigmas: Sequence[NoiseForm]) -> NoiseForm:
-    """Return the noise that traces have in common: of different noise windows the samples in all, or "level"."""
-    if len(set(sigmas)) == 1:
-        return sigmas[0]
-    windows = [Noise.of(sigma).window or (0, 0) for sigma in sigmas]
-    start, stop = max((start for start, _ in windows), default=0), min((stop for _, stop in windows), default=0)
-    return ("window", start, stop) if stop - start >= LEAST_DECLARED else "level"
 
 
 def _different(trials: Sequence[Trial]) -> tuple[Trial, ...]:

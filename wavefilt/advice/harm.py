@@ -126,9 +126,9 @@ def find(
     x, y = (np.asarray(rows, np.float64) / unit for rows in (noisy, denoised))
     models = estimates(x, sigma if isinstance(sigma, str | tuple) else sigma / unit)
     cell = max(CELL, 1 << max(0, (x.shape[1] - 1) // CELLS).bit_length())
-    residual = x - y
+    residual, given = x - y, x
     x = np.where(np.isfinite(residual), without_flat_parts(x), np.nan)
-    cells = Cells.of(x, residual, cell)
+    cells, flat = Cells.of(x, residual, cell), np.isnan(x) & np.isfinite(given)
 
     def residual_of(rows: Floats) -> Floats:
         return rows if denoise is None else rows - np.asarray(denoise(unit * rows), np.float64) / unit
@@ -140,7 +140,7 @@ def find(
         if x.shape[1] < SHORTEST:
             ratio, change = (np.full_like(values, np.nan) for values in (ratio, change))
         tested = np.isfinite(ratio).any()
-        null = _ratios_of_noise(x, model, residual_of, cell) if tested else np.empty(0)
+        null = _ratios_of_noise(x, flat, model, residual_of, cell) if tested else np.empty(0)
         share = widths(noise.shape[1])
         weight = cells.weight / max(float(np.sum(cells.weight.sum(axis=1) * (noise @ share))), 1e-300)
         removed = float(np.sum(weight * (cells.residual @ share)))
@@ -227,10 +227,13 @@ def _pairs(values: Floats) -> Floats:
 # ---- simulated noise
 
 
-def _ratios_of_noise(noisy: Floats, model: NoiseModel, residual_of: Callable[[Floats], Floats], cell: int) -> Floats:
+def _ratios_of_noise(
+    noisy: Floats, flat: Mask, model: NoiseModel, residual_of: Callable[[Floats], Floats], cell: int
+) -> Floats:
     """Return the first one of `Cells.statistics` for Gaussian noise like that of live traces, with their gaps.
 
-    Its power is estimated anew, as that of the record was.
+    ``flat`` gaps are runs of equal samples, and so are those of the noise that is denoised. Its power is estimated
+    anew, as that of the record was.
     """
     live = np.flatnonzero(model.variance > 0)
     first = max(0, (len(live) - TRACES) // 2)
@@ -239,7 +242,7 @@ def _ratios_of_noise(noisy: Floats, model: NoiseModel, residual_of: Callable[[Fl
     draws, residuals, noise = [], [], []
     for _ in range(int(np.clip(SIMULATED // gaps.size, 1, REPEATS))):
         draws.append(np.where(gaps, np.nan, model.draw(rng, rows)))
-        residuals.append(residual_of(draws[-1]))
+        residuals.append(residual_of(np.where(flat[rows], 0, draws[-1])))
         noise.append(NoiseModel.of(model.kind, draws[-1], model.sigma).octaves)
     return Cells.of(np.concatenate(draws), np.concatenate(residuals), cell).statistics(np.concatenate(noise))[0]
 

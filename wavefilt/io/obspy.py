@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -124,14 +124,26 @@ def _onset(trace: Trace) -> tuple[float, str] | None:
         with suppress(KeyError, TypeError, ValueError):  # most formats have none of these fields
             value = stats[format][field]
             if format == "seg2":
-                seconds = -float(value)
+                seconds = -float(value) - _from_first(stats, 0.0)
             elif format == "sac":
-                seconds = float(value) - float(stats.sac.get("b", 0))
+                seconds = float(value) - _from_first(stats, float(stats.sac.get("b", 0)))
             else:
                 seconds = value - stats.starttime
             if seconds > 0:
                 return seconds, f"the {name} (header {field})"
     return None
+
+
+def _from_first(stats: Any, begin: float) -> float:
+    """Return the seconds from the reference time of a header to the first sample, by ``begin`` those in the file.
+
+    Raises ValueError if samples were cut off before it, and the header has no date for its reference time.
+    """
+    from obspy.io.sac.util import get_sac_reftime
+
+    if not any("trim(" in step for step in stats.get("processing", ())):
+        return begin
+    return float(stats.starttime - get_sac_reftime(stats.get("sac", {})))
 
 
 def waveform_bytes(contents: Contents, format: str, dtypes: tuple[str, ...]) -> bytes:

@@ -83,6 +83,8 @@ class Transform(ABC):
         Whether ``level`` is an option; otherwise the filters determine the number of bands.
     depends_on_shifts : bool
         Whether ``spins`` is an option.
+    without_offsets : bool
+        Whether the offset of each trace of a section is removed before the transform and added again after it.
     """
 
     name: str
@@ -96,6 +98,7 @@ class Transform(ABC):
     noise_share: ClassVar[float] = 0.5
     has_levels: ClassVar[bool] = True
     depends_on_shifts: ClassVar[bool] = True
+    without_offsets: ClassVar[bool] = False
 
     # ---- options and filters
 

@@ -308,6 +308,7 @@ class FKTransform(Transform):
     name, word, ndim, parts, noise_share = "fk", "fk", 2, 2, 0.3
     default_wavelet, default_rule = "mixed", "js"
     has_levels, depends_on_shifts = False, False
+    without_offsets = True  # a band would hold little else, and its noise is a quantile of its magnitudes
 
     def refusals(self, options: Options) -> Iterable[Refusal]:
         yield from super().refusals(options)
