@@ -38,7 +38,7 @@ def test_blocks(page, tmp_path):
             pages.parse(block)
         return
     shutil.copytree(SAMPLES, tmp_path / "samples", ignore=shutil.ignore_patterns("gallery", "__pycache__"))
-    for name in ("seismic.dat", "seismic_clean.npy"):
+    for name in ("seismic.dat", "seismic_clean.npy", "field.dat"):
         shutil.copy(SAMPLES / name, tmp_path)
     environment = os.environ | {"MPLBACKEND": "Agg"}
     if simulated(page):

@@ -1,6 +1,7 @@
-"""The synthetic record is what it claims to be, reproducible, and denoising it gains what is promised."""
+"""The synthetic records are what they claim to be, reproducible, and denoising them gains what is promised."""
 
 import re
+import runpy
 import subprocess
 import sys
 import warnings
@@ -60,10 +61,10 @@ def test_help_runs_nothing(name):
     assert script(name, "--help").startswith("usage:")
 
 
-def test_making_the_record_again_gives_the_same_bytes(tmp_path):
+def test_making_the_records_again_gives_the_same_bytes(tmp_path):
     script("make_seismic.py", tmp_path)
     made = sorted(path.name for path in tmp_path.iterdir())
-    assert made == ["seismic.dat", "seismic.txt", "seismic_clean.npy"]
+    assert made == ["field.dat", "seismic.dat", "seismic.txt", "seismic_clean.npy"]
     for name in made:
         assert (tmp_path / name).read_bytes() == (SAMPLES / name).read_bytes(), name
 
@@ -95,6 +96,21 @@ def test_record_has_the_stated_snr_and_a_dead_trace(twin, clean):
     assert not clean[DEAD].any()
     assert not twin[1][DEAD].any()
     assert all(trace.any() for trace in twin[1][LIVE])
+
+
+def test_field_record_declares_its_noise_and_denoising_it_gains_what_the_tutorial_says():
+    made, recording = runpy.run_path(str(SAMPLES / "make_seismic.py")), wavefilt.read(SAMPLES / "field.dat")
+    clean, noisy = made["field_record"]()
+    assert recording.samples.tobytes() == noisy.tobytes()
+    assert set(recording.delays) == {-0.5}
+    assert np.flatnonzero(recording.live).tolist() == LIVE
+    before_shot = recording.samples[:, : made["BEFORE"]]
+    assert not clean[:, : made["BEFORE"]].any()
+    assert before_shot[made["NOISY"]].std() > 2 * np.delete(before_shot, made["NOISY"], axis=0).std(axis=1).max()
+    denoised = recording.denoise()
+    assert "header DELAY" in denoised.noise.source
+    assert denoised.trust(recording).verdict == "harmless"
+    assert snr(denoised.samples, clean) - snr(noisy, clean) == pytest.approx(8.5, abs=0.1)
 
 
 @pytest.mark.parametrize("rule", GAINS)
