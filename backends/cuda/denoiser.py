@@ -145,7 +145,7 @@ class Denoiser:
     def _choose(self, x: DeviceArray, stream: Stream) -> Shrinking:
         """Choose noise and thresholds from the statistics; searches that did not end are flagged."""
         s, build, search = self.plan.shape, self.plan.build, self.found
-        kernel = thresholding.choose(str(self._rule), self._sigma_of, build, self.plan.noise)
+        kernel = thresholding.choose(str(self._rule), self._sigma_of, build, self.plan.noise, self.options.rule.local)
         blocks = -(-s.rows // thresholding.rows_at_once(self._bands, build.threads))
         found = Found(search.middle, search.energy, search.amounts, self._factors, self._given)
         searches = Searches(search.search.state, min(self._medians, search.big) * search.groups)

@@ -26,7 +26,7 @@ from wavefilt.backends.cuda.statistics.block_search import ended
 from wavefilt.backends.cuda.statistics.layout import MEDIAN, Band, NoiseOf
 from wavefilt.options import Options
 from wavefilt.thresholding.empirical_bayes import FAR, PRIORS, ROUNDS, formulas
-from wavefilt.thresholding.local import Blocks
+from wavefilt.thresholding.local import ROUNDING, Blocks, above_rounding
 from wavefilt.thresholding.rules import MAD_TO_SIGMA, bayes_formula
 from wavefilt.thresholding.shrinkage import FIRM_RATIO, Function, Posterior, Shrinkage
 from wavefilt.wavelets.dual_tree import magnitude_quantile
@@ -144,25 +144,26 @@ class Chosen(NamedTuple):
 
 
 @cache
-def choose(rule: str, sigma_of: str, build: Build, of: NoiseOf) -> Kernel:
+def choose(rule: str, sigma_of: str, build: Build, of: NoiseOf, local: bool) -> Kernel:
     """Kernel from middle values and sums of squares to sigma and thresholds, a thread for each row and level.
 
     A block has all levels of `rows_at_once`. Thresholds of a row whose samples are all equal are 0; where others share
     its numbers, that is flagged as a sample that is not finite. ``length`` is 0 where rows are sections, which are not
     searched for such. ``rule`` is "linear", "fixed" or "bayes"; ``sigma_of`` "level", "global" or "given". In float64,
-    as on the host.
+    as on the host. Thresholds that are ``local`` are sent as `above_rounding` returns them.
     """
     number, threads, is_constant = np.dtype(build.dtype).type, build.threads, constant(build.threads)
     shared = rule != "fixed" or sigma_of != "given"
     share, parts, directions = of
     mirrored = directions > 1 and sigma_of == "level"
+    rounding = number(ROUNDING * np.finfo(build.dtype).eps)
     noise_of, threshold_of, measured = noise(share), threshold(rule, parts), rule == "bayes"
 
     @device
     def quantile(middle, at, count, scale):
         return noise_of(middle[2 * at], middle[2 * at + 1], count, scale)
 
-    @kernel(build, rule, sigma_of, of)
+    @kernel(build, rule, sigma_of, of, local)
     def choose_kernel(x, length, levels, rows, groups, found, searches, chosen, flags):
         middle, energy, counts, factors, given = found
         numbers, thresholds, live = chosen
@@ -209,6 +210,13 @@ def choose(rule: str, sigma_of: str, build: Build, of: NoiseOf) -> Kernel:
         cuda.syncthreads()
         if first + thread < last:
             live[first + thread] = above[thread]
+            if local:
+                largest = number(0)
+                for i in range(first + thread, levels * rows, rows):
+                    largest = max(largest, thresholds[i])
+                for i in range(first + thread, levels * rows, rows):
+                    if thresholds[i] <= rounding * largest:
+                        thresholds[i] = number(0)
 
     return choose_kernel
 
@@ -218,7 +226,10 @@ MOST_BLOCKS = 2112  # of a kernel that mostly has nothing to do, but one a row
 
 def sent(shrinkage: Shrinkage, dtype: str, bands: int, rows: int, stream: Stream) -> DeviceArray:
     """Send the thresholds to the device, band by band, in the dtype of the samples."""
-    values = np.ascontiguousarray(np.broadcast_to(shrinkage.thresholds, (bands, rows)), dtype)
+    limits = shrinkage.thresholds
+    if shrinkage.together is not None:
+        limits = above_rounding(limits, np.dtype(dtype))
+    values = np.ascontiguousarray(np.broadcast_to(limits, (bands, rows)), dtype)
     found: DeviceArray = cuda.to_device(values.ravel(), stream=stream)
     return found
 

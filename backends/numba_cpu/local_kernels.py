@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wavefilt.thresholding.local import OWN
+from wavefilt.thresholding.local import OWN, ROUNDING
 
 from . import local
 from .adapter import part
@@ -151,12 +151,15 @@ def shrink_rows(
         view(workspace + 3 * longest * size, longest, weights),
     )
     energies, highest = workspace + 4 * longest * size, np.finfo(weights.dtype).max
+    rounding = ROUNDING * np.finfo(weights.dtype).eps
     for job in range(begin, end):
         row, tile = job // tiles, job % tiles
-        at = energies
+        at, least = energies, 0.0
+        for i in range(depth):
+            least = max(least, rounding * thresholds[i, row])
         for i in range(depth):
             lo, hi = places[tile, 4 * i + 2], places[tile, 4 * i + 3]
-            if thresholds[i, row] > 0:
+            if thresholds[i, row] > least:
                 scale = 1 / thresholds[i, row]
                 scale = weights.dtype.type(scale if scale < highest else highest)
                 source = sources[i] + row * bands[i, local.COUNT] * parts * size
@@ -169,14 +172,14 @@ def shrink_rows(
             first, width = (row * bands[i, local.COUNT] + start) * parts * size, count * parts
             source, target = view(sources[i] + first, width, weights), view(targets[i] + first, width, weights)
             after = at + (hi - lo) * size
-            if thresholds[i, row] > 0:
+            if thresholds[i, row] > least:
                 number = OWN
                 _scale(view(at + (start - lo) * size, count, weights), OWN, total)
-                if i > 0 and thresholds[i - 1, row] > 0:
+                if i > 0 and thresholds[i - 1, row] > least:
                     beyond = places[tile, 4 * i - 2] * size
                     _add(total, count, before - beyond, links, 2 * i, start, even, odd)
                     number += 1
-                if i < depth - 1 and thresholds[i + 1, row] > 0:
+                if i < depth - 1 and thresholds[i + 1, row] > least:
                     beyond = places[tile, 4 * i + 6] * size
                     _add(total, count, after - beyond, links, 2 * i + 1, start, even, odd)
                     number += 1

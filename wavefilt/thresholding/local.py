@@ -21,7 +21,8 @@ bands. For complex coefficients, σ_n and σ are those of a real or imaginary pa
 shrunk. In units of the squares of the thresholds σ_n ∜3, with v = σ² and e1, e2 for |y1|², |y2|², the gain is
 1 - 1/√(v (e1 + e2)).
 
-A band with threshold 0 is unchanged, and is no neighbour or parent of others.
+A band with threshold 0 is unchanged, and is no neighbour or parent of others. A threshold within `ROUNDING` of 0,
+relative to the largest one of its row, counts as 0: equal samples have details of 0 or of rounding errors.
 
 **blockjs** and **neighblock**. A block of L details with noise σ is multiplied by max(0, 1 - λ L σ²/Σd²), where λ is
 the root of λ - ln λ = 3 (Cai, Annals of Statistics 27, 1999). BlockJS sums over the block, of ⌊ln n⌋ details for n
@@ -39,7 +40,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wavefilt.arrays import Array, Floats
+from wavefilt.arrays import Array, DType, Floats
 
 LAMBDA = 2.0
 """λ where σ is estimated from medians, which the signal raises a little."""
@@ -51,6 +52,9 @@ NEXT = math.exp(-1 / 3)
 """Ratio of the weights of |W|² from one interval to the next."""
 OWN = 2
 """Weight of the energy of the band itself beside each adjacent band."""
+
+ROUNDING = 16
+"""Multiple of the dtype's epsilon up to which a threshold, over the largest one of its row, is a rounding error."""
 
 BIVARIATE = 3**0.25
 """Thresholds of rule bivariate in units of σ_n."""
@@ -240,6 +244,12 @@ def relative_energy(band: Array, limit: Floats) -> Floats:
     scale = np.divide(1, limit, out=np.zeros_like(limit), where=limit > 0).reshape(-1, *[1] * (band.ndim - 1))
     with np.errstate(over="ignore"):
         return np.square(np.abs(band).astype(np.float64) * np.minimum(scale, np.finfo(band.real.dtype).max))
+
+
+def above_rounding(thresholds: Floats, dtype: DType) -> Floats:
+    """Return the thresholds (bands, rows), and 0 for those that are rounding errors of coefficients of this dtype."""
+    limit = ROUNDING * np.finfo(dtype).eps * thresholds.max(axis=0, initial=0)
+    return np.where(thresholds > limit, thresholds, 0.0)
 
 
 def mean(power: Floats, grid: Grid, ratio: float = NEXT) -> Floats:

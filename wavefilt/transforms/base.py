@@ -16,6 +16,7 @@ import pywt
 from wavefilt.arrays import Array, Floats, Mask
 from wavefilt.errors import OptionError
 from wavefilt.thresholding import rules
+from wavefilt.thresholding.local import above_rounding
 from wavefilt.vocabulary import MODES
 from wavefilt.vocabulary import Rule as RuleName
 from wavefilt.wavelets.dual_tree import magnitude_quantile
@@ -225,8 +226,9 @@ class Transform(ABC):
 
         Thresholds (bands, batch) are in the order of `bands`; if the approximation is shrunk, its threshold is last.
         """
-        function, thresholds, bands = shrinkage.together, shrinkage.thresholds, pyramid.coefficients[::-1]
+        function, bands = shrinkage.together, pyramid.coefficients[::-1]
         assert function is not None
+        thresholds = above_rounding(shrinkage.thresholds, bands[0].dtype)
         number, grids = len(thresholds), self.grids(pyramid.analysis, pyramid.shape)
         shrunk = function.shrink(bands[:number], thresholds, grids[:number], self.parts, len(self.band_names))
         return [*shrunk, *bands[number:]][::-1]
