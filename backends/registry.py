@@ -124,6 +124,8 @@ def choose(
         if backend not in BACKENDS:
             check_name(backend)  # whose message names "auto" too
         backend = get(backend)
+    elif not hasattr(backend, "decompose"):
+        raise TypeError(f"`backend` must be a name or a backend, not {backend!r}")
     if accelerates(backend, dtype, analysis) and not (on_host and backend.device):
         return backend
     return _fastest(dtype, shape, analysis, False) if backend.device else get(REFERENCE)

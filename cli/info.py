@@ -92,7 +92,8 @@ def _field(facts: Facts) -> dict[str, str]:
             ends = [place[0], place[-1]] if isinstance(place, list) else [place]
             rows[plural if len(ends) > 1 else name] = f"{' to '.join(map(_place, ends))} {facts['length_unit']}"
     if "units" in facts:
-        factor = _range(facts["factor"], ".6g") if facts.get("factor") else ""
+        factors = facts.get("factor") or [None]
+        factor = "" if isinstance(factors, list) and None in factors else _range(factors, ".6g")
         rows["units"] = facts["units"] + (f", after multiplication by {factor}" if factor else "")
     noise = facts["noise"]
     window = "sample {} to {}: ".format(*noise["window"]) if noise.get("window") else ""

@@ -241,7 +241,7 @@ TABLE = [
            help="Draw the input, the result and the residual (png, pdf, svg)."),
     Option("--report", brief=True, group=PICTURES, type=Text(page, files=True), metavar="FILE.html",
            help="Write a report on whether the residual contains signal."),
-    Option("--residual", brief=True, group=PICTURES, type=click.Path(), metavar="FILE",
+    Option("--residual", group=PICTURES, type=click.Path(), metavar="FILE",
            help="Write the residual (input minus output), in the format of the input."),
     Option("--panels", group=PICTURES, type=Text(names=PANELS), metavar="NAME,...",
            help="--plot: parts of the figure, separated by commas; of:"),

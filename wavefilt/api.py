@@ -144,7 +144,7 @@ def denoise(
         ``"record"`` to the batch. The number of levels is limited by the shorter axis (if that leaves none, a warning
         names wavelets that have some). The second axis is along the traces. Gaps and dead traces (all samples equal)
         are interpolated for the transform, left out of noise and thresholds, and returned as they are.
-        ``detrend``, noise in windows or that changes, and block rules are not supported.
+        ``detrend``, noise that changes, and block rules are not supported.
     backend : str or Backend
         ``"auto"``, a name of `wavefilt.backends.names`, or an object of `wavefilt.backends.get`.
     devices : "all" or sequence of int, optional

@@ -784,9 +784,10 @@ def to_call(options: Mapping[str, Any], declared: bool = False) -> str:
     """Return the arguments of a call of `denoise` for the options that differ from their defaults.
 
     ``transform`` is always among them; use `to_give` first. If the headers ``declared`` a noise window, it is the
-    default, and `sigma="level"` differs.
+    default, and `sigma="level"` differs. Functions are named.
     """
-    return ", ".join(f"{name}={_plain(value)!r}" for name, value in _changed(options, declared).items())
+    changed = _changed(options, declared).items()
+    return ", ".join(f"{name}={getattr(value, '__name__', None) or repr(_plain(value))}" for name, value in changed)
 
 
 def to_argv(options: Mapping[str, Any], clock: Clock | None = None, declared: bool = False) -> list[str]:

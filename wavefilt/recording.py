@@ -361,7 +361,7 @@ class Recording(io.Contents):
             given = {each.name: getattr(options, each.name) for each in fields(Options) if each.init}
             given |= {"two_dimensional": given.pop("ndim") == 2, "transform": options.transform.word}
             asked = None if self.noise else self.sigma if self.sigma is not None else options.sigma
-            given |= {"rule": options.rule.option, "sigma": asked}
+            given |= {"sigma": asked} | ({} if callable(given["rule"]) else {"rule": options.rule.option})
             call = f"wavefilt.read({noisy.source!r}).denoise({to_call(to_give(given, **noisy.recipe), declared)})"
         found = report(
             before,

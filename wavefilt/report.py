@@ -95,7 +95,7 @@ def channels(recording: Recording) -> list[Facts]:
 def _due(recording: Recording, trace: int, after: int = 0) -> np.datetime64:
     """Return the time of the sample that follows a trace, or of the one ``after`` samples later."""
     seconds = (len(recording.traces[trace]) + after) * (recording.intervals[trace] or 0)
-    return recording.starts[trace] + np.timedelta64(round(1e9 * seconds), "ns")
+    return recording.starts[trace] + np.timedelta64(round(1e9 * min(seconds, 4e9)), "ns")  # of damaged headers
 
 
 def energies(before: Recording, after: Recording) -> tuple[Floats, float, float]:
@@ -155,7 +155,7 @@ def statements(before: Recording, after: Recording) -> list[str]:
     if outcome is None or not outcome.estimates or before.complex:
         return []
     squares, residual, peak = energies(before, after)
-    noise, most = noise_energy(outcome) / (peak or 1.0) ** 2, float(squares.sum())
+    noise, most = noise_energy(outcome) / (peak or 1.0) / (peak or 1.0), float(squares.sum())
     if residual < LITTLE * noise:
         share = max(100 * residual / noise, 0.01)
         found.append(

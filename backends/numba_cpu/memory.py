@@ -75,13 +75,16 @@ class _Workspace(threading.local):
 _workspace = _Workspace()
 
 
-def workspace(size: int) -> int:
-    """Return the address of ``size`` bytes, aligned to a cache line, that the thread may use until its next call."""
+def workspace(size: int) -> tuple[int, Array]:
+    """Return the address of ``size`` bytes that the thread may use until its next call, and their owner.
+
+    They are aligned to a cache line.
+    """
     if size > _workspace.size:
         block = np.empty(size + LINE, np.uint8)
         begin = -(-address(block) // LINE) * LINE
         _workspace.block, _workspace.begin, _workspace.size = block, begin, size
-    return _workspace.begin
+    return _workspace.begin, _workspace.block
 
 
 def release() -> None:

@@ -150,7 +150,10 @@ class Work:
         self._function, self._kept, self.arguments = function, kept, arguments
 
     def __call__(self, begin: int, end: int) -> int:
-        return self._function(self.block, memory.workspace(self.workspace), begin, end)
+        address, _owner = memory.workspace(
+            self.workspace
+        )  # kept by this frame: Python's end clears what is of a thread
+        return self._function(self.block, address, begin, end)
 
 
 class Address:

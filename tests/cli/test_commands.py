@@ -102,6 +102,7 @@ def test_help(command, capsys):
     assert out.startswith(f"Usage: wavefilt {command}".rstrip())
     assert len(re.findall(r"^  -", out, re.MULTILINE)) <= 13
     if f"wavefilt {command} --help-all" in out:
+        assert len(re.findall(r"^  -", out, re.MULTILINE)) <= 12
         code, everything, _ = run(capsys, *command.split(), "--help-all")
         options = re.findall(r"^  -.*", everything, re.MULTILINE)
         assert (code, f"all {len(options)} options" in out) == (0, True)

@@ -10,9 +10,10 @@ import io
 import shutil
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import prod
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
@@ -20,6 +21,9 @@ from wavefilt.arrays import DType, compute_dtype
 from wavefilt.errors import FormatError, LayoutError
 from wavefilt.io.base import Contents, Format, Layout, refused
 from wavefilt.io.sources import ContiguousFile, Places, StreamedFormat, contents_of
+
+if TYPE_CHECKING:
+    from zipfile import ZipFile
 
 DTYPES = ("f4", "f8", "i2", "i4")
 NAMES = 20
@@ -179,6 +183,14 @@ def chosen(component: str | None, names: Sequence[str], holder: str) -> str:
     return component.strip("/")
 
 
+def _numeric(archive: ZipFile, name: str) -> bool:
+    """Return whether the header of a member describes an array of numbers, or cannot be read."""
+    with suppress(FormatError), archive.open(f"{name}.npy") as stream:
+        _, _, dtype = header(stream, archive.getinfo(f"{name}.npy").file_size)  # type: ignore[arg-type]
+        return dtype.kind in "iufc"
+    return True
+
+
 def _member(data: bytes, component: str | None) -> tuple[str, bytes]:
     """Return name and bytes of the array to denoise; only a member with the header of an array is decompressed."""
     import zipfile
@@ -187,6 +199,8 @@ def _member(data: bytes, component: str | None) -> tuple[str, bytes]:
         names = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
         if not names:
             raise FormatError("a zip archive without arrays; unpack it first")
+        if component is None and len(names) > 1:
+            names = [name for name in names if _numeric(archive, name)] or names
         member = f"{chosen(component, names, 'an archive')}.npy"
         with archive.open(member) as stream:
             header(stream, archive.getinfo(member).file_size)  # type: ignore[arg-type]

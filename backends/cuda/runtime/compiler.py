@@ -8,9 +8,10 @@ arrays, `MemoryPointer` and `CudaAPIError` of `numba.cuda.cudadrv` (`target`, `g
   launch kernels that come from the cache on disk, and to note launches without making them
 * `_Kernel` (`bind`, `_codelibrary`, `_reduce_states`, `_rebuild`), to keep kernels on disk: the cache of numba-cuda
   tells closures apart by pickling them, and processes that write to it at once mix up its files
-* `CUDACodeLibrary` (`llvm_strs`, `get_ltoir`, `_cubin_cache`, `_ensure_cc`), to say that places of threads are not
-  negative, and to link with options for fast math, which numba-cuda does not pass on; `get_asm_str`, whose
-  PTX is only searched for functions that no kernel here calls, and takes a second
+* `CUDACodeLibrary` (`llvm_strs`, `_llvm_strs`, `_max_registers`, `_lto`, `get_ltoir`, `_cubin_cache`, `_ensure_cc`),
+  to say that places of threads are not negative, to limit registers by capability, and to link with options for fast
+  math, which numba-cuda does not pass on; `get_asm_str`, whose PTX is only searched for functions that no kernel here
+  calls, and takes a second
 * `global_compiler_lock`: two threads that launch a kernel for the first time break numba-cuda
 * `Module._finalizer`: a kernel that ran on several GPUs is unloaded several times, which corrupts the heap
 
@@ -107,6 +108,9 @@ if not SIMULATED:
         ):
             for name in names.split():
                 getattr(owner, name)
+        for name in ("_llvm_strs", "_max_registers", "_lto", "_cubin_cache"):  # attributes of its objects
+            if name not in CUDACodeLibrary.__init__.__code__.co_names:
+                raise AttributeError(f"CUDACodeLibrary has no attribute {name!r}")
     except (ImportError, AttributeError) as error:
         raise BackendUnavailable(
             f"backend 'cuda': numba-cuda {version('numba-cuda')} differs from the tested versions ({error}); "
