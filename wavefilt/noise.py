@@ -92,6 +92,11 @@ class NoiseModel:
         return Noise.of(self.sigma).window
 
     @property
+    def advice(self) -> str:
+        """What a user can give for a more certain conclusion."""
+        return "another noise window" if self.kind == "declared" and self.window else "a noise window"
+
+    @property
     def raised(self) -> float:
         """The factor by which the power was raised."""
         return RAISED if self.kind in ("found", "flat") else 1.0

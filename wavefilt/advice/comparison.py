@@ -315,8 +315,7 @@ class Comparison:
         elif self.best is not self.trials[0]:
             notes.append(f"not recommended, because harmful: {self.trials[0].name}")
         if self.best.verdict == "undecided":
-            other = "another" if self.model.window else "a"
-            notes.append(f"whether {self.best.name} is harmful depends on the noise: give {other} noise window")
+            notes.append(f"whether {self.best.name} is harmful depends on the noise: give {self.model.advice}")
         if self.traces < self.of:
             notes.append(f"compared on {self.traces} of {self.of} live traces")
         if self.noise_share > MUCH and self.model.kind != "declared":

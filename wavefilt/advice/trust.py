@@ -222,8 +222,7 @@ class TrustReport:
             rate, unit = (1.0, "cycles per sample") if self.interval is None else (1 / self.interval, "Hz")
             low = 0.0 if octaves[-1] == noise.shape[2] - 1 else rate / 2 ** (octaves[-1] + 2)
             what = f"energy at {low:.3g} to {rate / 2 ** (octaves[0] + 1):.3g} {unit}"
-        advice = "another noise window" if self.effect.model.window else "a noise window"
-        return f"depends on whether {what} is noise: give {advice}"
+        return f"depends on whether {what} is noise: give {self.effect.model.advice}"
 
     def _error(self) -> Answer:
         if self.verdict == "untested":
