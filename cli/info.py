@@ -39,6 +39,7 @@ def info(inputs: tuple[str, ...], as_json: bool, format: str | None, **layout: o
         try:
             with run_errors(path):
                 facts = examine(read(path, described, format)) | {"input": path}
+                shown = json.dumps(facts, allow_nan=False) if as_json else text(facts)
         except Failure as failure:
             if len(paths) == 1:
                 raise
@@ -46,7 +47,7 @@ def info(inputs: tuple[str, ...], as_json: bool, format: str | None, **layout: o
             tell(f"wavefilt: error: {failure}")
             continue
         blank = "\n" if i and not as_json else ""
-        click.echo(json.dumps(facts, allow_nan=False) if as_json else f"{blank}{text(facts)}")
+        click.echo(f"{blank}{shown}")
     if failures:
         raise Failure(f"{len(failures)} of {len(paths)} files cannot be shown", 4)
 

@@ -150,6 +150,23 @@ def test_a_rule_that_returns_no_threshold_for_each_level_and_trace(x, thresholds
         wavefilt.denoise(x, rule=lambda *_: thresholds)
 
 
+@pytest.mark.parametrize("backend", ["pywavelets", "numba"])
+def test_functions_that_return_what_they_must_not(x, backend):
+    with pytest.raises(OptionError, match="at least 0"):
+        wavefilt.denoise(x, rule=lambda statistics, sigma, samples: -sigma, backend=backend)
+    for shrink in (lambda data, value: None, lambda data, value: data[..., :3]):
+        with pytest.raises(OptionError, match="shape"):
+            wavefilt.denoise(x, shrink=shrink, backend=backend)
+    with pytest.raises(TypeError, match="backend"):
+        wavefilt.denoise(x, backend=3)
+
+
+def test_calls_name_functions(x):
+    found = wavefilt.compare(x, rule=[two_sigma, "universal"], sigma="global")
+    line = next(found.taken.python(trial.options) for trial in found.trials if trial.options["rule"] is two_sigma)
+    np.testing.assert_array_equal(eval(line), wavefilt.denoise(x, rule=two_sigma, sigma="global"))
+
+
 def test_a_function_as_a_rule_may_ask_for_everything(tmp_path, x):
     def largest(statistics, sigma, samples):
         return np.minimum(statistics.minimise(lambda square, *_: -square, sigma), 2 * statistics.mean_square() ** 0.5)

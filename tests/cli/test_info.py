@@ -98,3 +98,13 @@ def test_several_files_and_those_that_fail(station, capsys, tmp_path):
     assert (code, err) == (0, "")
     assert out.startswith("a.npy\n")
     assert "\n\ns.mseed\n" in out
+
+
+def test_a_factor_of_some_traces(tmp_path, capsys):
+    path = tmp_path / "x.sgy"
+    wavefilt.read(SAMPLES / "seismic.dat").write(path)
+    data = bytearray(path.read_bytes())
+    data[3600 + 204 : 3600 + 212] = bytes(8)
+    path.write_bytes(data)
+    code, out, _ = run(capsys, "info", path)
+    assert (code, "multiplication" in out) == (0, False)

@@ -288,6 +288,9 @@ def test_npz_keeps_the_other_arrays(tmp_path, rng, save):
     out = np.load(io.BytesIO(written(read(stream.getvalue(), component="data").denoise("db2"), tmp_path)))
     assert_array_equal(out["data"], wavefilt.denoise(x, "db2"))
     assert_array_equal(out["other"], np.arange(5))
+    stream = io.BytesIO()
+    save(stream, note=np.array("one array of numbers"), data=x)
+    assert_array_equal(read(stream.getvalue()).samples, x)
 
 
 def test_a_member_without_the_header_of_an_array_is_not_decompressed():

@@ -115,6 +115,8 @@ class Rule:
         if thresholds.dtype.kind not in "fiu" or thresholds.shape not in (sigma.shape, (len(sigma), 1)):
             given = f"{thresholds.dtype} of shape {thresholds.shape}"
             raise OptionError(f"`rule` must return thresholds of shape {sigma.shape} (levels, traces), not {given}")
+        if (thresholds < 0).any():
+            raise OptionError("`rule` must return thresholds of at least 0")
         return thresholds
 
     @property

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from wavefilt.arrays import Array, Floats
+from wavefilt.errors import OptionError
 from wavefilt.thresholding.empirical_bayes import PRIORS
 from wavefilt.thresholding.local import Blocks, Together
 from wavefilt.vocabulary import Estimator, check
@@ -146,7 +147,10 @@ def apply(function: Elementwise, data: Array, value: ArrayLike) -> Array:
     """Shrink ``data`` by a threshold function or one of `FUNCTIONS`; ``value`` broadcasts against it."""
     real = data.real.dtype
     shrink = FUNCTIONS[function] if isinstance(function, str) else function
-    return shrink(data, np.minimum(value, np.finfo(real).max).astype(real))
+    shrunk = shrink(data, np.minimum(value, np.finfo(real).max).astype(real))
+    if np.shape(shrunk) != data.shape:
+        raise OptionError(f"`shrink` must return coefficients of shape {data.shape}, not {np.shape(shrunk)}")
+    return shrunk
 
 
 def threshold(data: ArrayLike, value: Any, mode: str = "soft", substitute: float = 0) -> Array:
