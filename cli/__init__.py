@@ -77,6 +77,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     with interrupts.caught() as arrived:
         try:
             code = group.main(arguments, prog_name="wavefilt", standalone_mode=False)
+            if arrived:  # in a callback, from which Python raises nothing
+                code = _interrupted(arrived)
         except (click.Abort, KeyboardInterrupt):
             code = _interrupted(arrived)
         except SystemExit as error:
