@@ -347,7 +347,7 @@ def _by_steps(
 def offsets(sections: Array, live: Mask | None) -> Array:
     """Return the mean of each trace (sections, traces, 1), or 0 in sections where most of them are small.
 
-    Means up to `OFFSET` standard deviations of their trace are those of noise, which the transform is to remove.
+    Means up to `OFFSET` standard deviations of their trace may be noise, which the transform is to remove.
     """
     known = np.ones(sections.shape, bool) if live is None else live
     count = np.maximum(known.sum(axis=2, keepdims=True), 1)

@@ -93,7 +93,7 @@ class NoiseModel:
 
     @property
     def advice(self) -> str:
-        """What a user can give for a more certain conclusion."""
+        """The declaration that would make a conclusion more certain."""
         return "another noise window" if self.kind == "declared" and self.window else "a noise window"
 
     @property

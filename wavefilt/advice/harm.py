@@ -232,8 +232,8 @@ def _ratios_of_noise(
 ) -> Floats:
     """Return the first one of `Cells.statistics` for Gaussian noise like that of live traces, with their gaps.
 
-    ``flat`` gaps are runs of equal samples, and so are those of the noise that is denoised. Its power is estimated
-    anew, as that of the record was.
+    ``flat`` gaps are runs of equal samples, in the noise as well. Its power is estimated again, as that of the record
+    was.
     """
     live = np.flatnonzero(model.variance > 0)
     first = max(0, (len(live) - TRACES) // 2)

@@ -247,7 +247,7 @@ def relative_energy(band: Array, limit: Floats) -> Floats:
 
 
 def above_rounding(thresholds: Floats, dtype: DType) -> Floats:
-    """Return the thresholds (bands, rows), and 0 for those that are rounding errors of coefficients of this dtype."""
+    """Return thresholds (bands, rows), with 0 in place of rounding errors of coefficients of this dtype."""
     limit = ROUNDING * np.finfo(dtype).eps * thresholds.max(axis=0, initial=0)
     return np.where(thresholds > limit, thresholds, 0.0)
 

@@ -391,7 +391,7 @@ def forward(of: FusedLevels) -> Kernel:
             load(buffer, samples.array, row * samples.pitch + (index * tile + origin), samples.aligned)
             cuda.syncthreads()
             interior(buffer, bands, row, index)
-        first = index * probes.each  # about those of its tile, which are in the cache
+        first = index * probes.each  # near its tile, where samples are in the cache
         find(samples.array, row * samples.pitch, extent.samples, first, min(first + probes.each, probes.all), flags)
 
     return forward_kernel
