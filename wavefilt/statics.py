@@ -91,14 +91,13 @@ class Statics:
 
     def _moved(self, x: Array, sign: int) -> Array:
         """Shift and scale sections of an odd length; traces with shift 0 and factor 1 are the same bit for bit."""
-        from scipy import fft
 
         y = x.copy()
         some = (self.shifts != 0) | (self.factors != 1)
         if some.any():
             phases = _turned(self.shifts[some] * sign, x.shape[-1], x.dtype)
             scale = (self.factors[some] ** -sign)[:, None].astype(x.dtype)
-            y[some] = scale * fft.irfft(phases * fft.rfft(x[some]), x.shape[-1])
+            y[some] = scale * np.fft.irfft(phases * np.fft.rfft(x[some]), x.shape[-1])
         return y
 
     def rolled(self, mask: Mask) -> Mask:
@@ -166,26 +165,22 @@ def _continued(x: Array) -> Array:
 
 def _turned(shifts: Floats, samples: int, dtype: Any) -> Array:
     """Return the factors of a spectrum (traces, frequencies) that move traces to earlier times."""
-    from scipy import fft
-
-    turns = np.exp(2j * np.pi * fft.rfftfreq(samples) * shifts[:, None])
+    turns = np.exp(2j * np.pi * np.fft.rfftfreq(samples) * shifts[:, None])
     return np.asarray(turns, np.result_type(dtype, np.complex64))
 
 
 def _of_section(x: Array, live: Mask) -> tuple[Floats, Floats]:
     """Return shifts and factors (traces,) of a section without gaps; ``live`` marks traces that are not dead."""
-    from scipy import fft
-
     longer = _continued((x / max(float(np.abs(x).max()), 1e-300)).astype(np.float32)[None])[0]
     count, samples = longer.shape
-    frequency, spectrum = fft.rfftfreq(samples), fft.rfft(longer)
+    frequency, spectrum = np.fft.rfftfreq(samples), np.fft.rfft(longer)
     lags = np.arange(-LAG * FINER, LAG * FINER + 1) / FINER
     waves = np.exp(2j * np.pi * np.outer(frequency, lags)).astype(np.complex64)
     shifts, factors = np.zeros(count), np.ones(count)
     for turn in range(ROUNDS):
         aligned = _turned(shifts, samples, np.float32) * spectrum / factors[:, None].astype(np.float32)
-        samples_of_pilot, noise = _pilot(fft.irfft(aligned, samples))
-        pilot = fft.rfft(samples_of_pilot)
+        samples_of_pilot, noise = _pilot(np.fft.irfft(aligned, samples))
+        pilot = np.fft.rfft(samples_of_pilot)
 
         def compared(spectrum: Array, aligned: Array = aligned) -> tuple[Floats, Floats]:
             """Return the shifts and factors of the traces against a pilot; 0 and 1 where it is silent."""
@@ -197,7 +192,7 @@ def _of_section(x: Array, live: Mask) -> tuple[Floats, Floats]:
         if turn == 0:
             early = np.cumsum(np.square(samples_of_pilot), axis=1)
             early = early < early[:, -1:] / 2
-            parts = [compared(fft.rfft(samples_of_pilot * part)) for part in (early, ~early)]
+            parts = [compared(np.fft.rfft(samples_of_pilot * part)) for part in (early, ~early)]
             agreed = np.array([_agreement(first[live], second[live]) for first, second in zip(*parts, strict=True)])
             if not (agreed >= AGREEMENT).any():
                 return np.zeros(count), np.ones(count)

@@ -171,7 +171,8 @@ def test_a_fork_while_another_thread_makes_the_first_call(before, delay):
 def test_a_subinterpreter():
     """NumPy loads in one interpreter of a process alone, with a warning in this one."""
     pytest.importorskip("_xxsubinterpreters")
-    code = "import numpy as np, wavefilt; [wavefilt.denoise(np.ones((4, 999)), backend=b) for b in ('auto', 'numba')]"
+    code = "import numpy as np, wavefilt; [wavefilt.denoise(np.ones((4, 999)), backend=b) for b in ('auto', 'numba')]; "
+    code += "wavefilt.denoise(np.arange(4000.0).reshape(40, 100) % 7, transform='fk', axes=(0, 1), statics=True)"
     run = f"import _xxsubinterpreters as s; i = s.create(); s.run_string(i, {code!r}); s.destroy(i)"
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", run], capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stderr

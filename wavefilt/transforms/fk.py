@@ -188,8 +188,6 @@ class Frame:
 
     def analyse(self, x: Array, modes: Sequence[str]) -> list[Array]:
         """Return a band (batch, windows across, windows along, wavenumbers) for each frequency."""
-        from scipy import fft
-
         batch, along = len(x), self.along
         longer = self.across.extended(x.swapaxes(1, 2), modes[0]).swapaxes(1, 2)
         rows = longer.reshape(-1, along.samples)
@@ -197,7 +195,7 @@ class Frame:
 
         def over_time(own: slice) -> None:
             windows = along.cut(along.extended(rows[own], modes[1]), -1)
-            spectra[:, own] = np.moveaxis(fft.rfft(windows, norm="ortho"), -1, 0)
+            spectra[:, own] = np.moveaxis(np.fft.rfft(windows, norm="ortho"), -1, 0)
 
         _in_parts(over_time, len(rows), along.samples)
         bands: list[Any] = [None] * len(spectra)
@@ -205,28 +203,26 @@ class Frame:
         def over_traces(own: slice) -> None:
             for f in range(own.start, own.stop):
                 windows = self.across.cut(spectra[f].reshape(batch, -1, along.count), 1)
-                bands[f] = fft.fft(windows, norm="ortho", overwrite_x=True)
+                bands[f] = np.fft.fft(windows, norm="ortho")
 
         _in_parts(over_traces, len(bands), spectra[0].size)
         return bands
 
     def synthesise(self, bands: Sequence[Array]) -> Array:
         """Return the sections (batch, traces, samples)."""
-        from scipy import fft
-
         batch, shape = len(bands[0]), (self.across.samples, self.along.samples)
         spectra = np.empty((len(bands), batch, shape[0], self.along.count), bands[0].dtype)
 
         def over_traces(own: slice) -> None:
             for f in range(own.start, own.stop):
-                windows = fft.ifft(bands[f], norm="ortho")
+                windows = np.fft.ifft(bands[f], norm="ortho")
                 spectra[f] = self.across.joined(windows.swapaxes(1, 2)).swapaxes(1, 2)
 
         _in_parts(over_traces, len(bands), spectra[0].size)
         rows, y = spectra.reshape(len(bands), -1, self.along.count), np.empty((batch, *shape), spectra.real.dtype)
 
         def over_time(own: slice) -> None:
-            windows = fft.irfft(np.moveaxis(rows[:, own], 0, -1), self.along.size, norm="ortho")
+            windows = np.fft.irfft(np.moveaxis(rows[:, own], 0, -1), self.along.size, norm="ortho")
             y.reshape(-1, shape[1])[own] = self.along.joined(windows)
 
         _in_parts(over_time, batch * shape[0], self.along.samples)
