@@ -144,8 +144,11 @@ def _write_stdout(data: bytes, format: str) -> None:
         raise ValueError("standard output is closed")
     if sys.stdout.isatty() and format != "ascii":
         raise ValueError(f"a {format} file is not written to a terminal; use -o or redirect")
-    sys.stdout.buffer.write(data)
-    sys.stdout.buffer.flush()
+    try:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, "standard output") from error
 
 
 def _not_streamed(request: Request) -> list[str]:

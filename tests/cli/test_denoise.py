@@ -181,6 +181,10 @@ def test_reports(here, capsys):
 def test_a_full_disk_is_named(here, capsys):
     code, _, err = run(capsys, "denoise", "seismic.dat", "-o", "/dev/full", "--overwrite")
     assert (code, "/dev/full: " in err) == (1, True)
+    command = [sys.executable, "-m", "wavefilt", "denoise", "seismic.dat", "-o", "-"]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, "standard output: " in done.stderr) == (1, True)
     for inputs in (["seismic.dat"], ["seismic.dat", "gone.dat"]):
         code, _, err = run(capsys, "denoise", *inputs, "--log", "/dev/full", "--overwrite")
         assert code == 1
