@@ -54,8 +54,11 @@ def names() -> list[str]:
 
 
 def check_name(backend: object) -> None:
-    """Raise ValueError unless this is "auto", the name of a backend, or a backend object."""
-    if isinstance(backend, str) and backend != "auto":
+    """Raise ValueError for an unknown name, and TypeError for an object that is no backend."""
+    if not isinstance(backend, str):
+        if not hasattr(backend, "decompose"):
+            raise TypeError(f"`backend` must be a name or a backend, not {backend!r}")
+    elif backend != "auto":
         check("backend", backend, ["auto", *BACKENDS])
 
 
@@ -124,8 +127,8 @@ def choose(
         if backend not in BACKENDS:
             check_name(backend)  # whose message names "auto" too
         backend = get(backend)
-    elif not hasattr(backend, "decompose"):
-        raise TypeError(f"`backend` must be a name or a backend, not {backend!r}")
+    else:
+        check_name(backend)
     if accelerates(backend, dtype, analysis) and not (on_host and backend.device):
         return backend
     return _fastest(dtype, shape, analysis, False) if backend.device else get(REFERENCE)

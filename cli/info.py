@@ -97,9 +97,10 @@ def _field(facts: Facts) -> dict[str, str]:
         factor = "" if isinstance(factors, list) and None in factors else _range(factors, ".6g")
         rows["units"] = facts["units"] + (f", after multiplication by {factor}" if factor else "")
     noise = facts["noise"]
-    window = "sample {} to {}: ".format(*noise["window"]) if noise.get("window") else ""
-    window = "{:.4g} to {:.4g} s: ".format(*noise["window_s"]) if "window_s" in noise else window
-    return rows | {"noise": window + noise["source"]}
+    words, edges = "{:.4g} to {:.4g} s: ", noise.get("window_s")
+    if edges is None:
+        words, edges = "sample {} to {}: ", noise["window"]
+    return rows | {"noise": (words.format(*edges) if edges else "") + noise["source"]}
 
 
 def _place(position: tuple[float, ...] | None) -> str:

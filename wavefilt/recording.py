@@ -455,7 +455,7 @@ class DeclaredNoise:
     def sigmas(self, options: Options | None = None) -> list[NoiseForm]:
         """Return the option ``sigma`` of each trace: its window if it has one that ``options`` support, or "level"."""
         if options is not None and options.ndim == 2:  # the samples in the windows of all traces
-            shared = min((w or ("window", 0, 0) for w in self.windows), key=lambda w: w[2])
+            shared = common_noise([w or "level" for w in self.windows])
             return [shared if supports(options, shared, len(self.windows)) else "level"] * len(self.windows)
         usable = {w for w in set(self.windows) if w and (options is None or supports(options, w))}
         found: list[NoiseForm] = [w if w in usable else "level" for w in self.windows]

@@ -150,9 +150,8 @@ class Work:
         self._function, self._kept, self.arguments = function, kept, arguments
 
     def __call__(self, begin: int, end: int) -> int:
-        address, _owner = memory.workspace(
-            self.workspace
-        )  # kept by this frame: Python's end clears what is of a thread
+        # this frame keeps the owner: when Python ends, it clears what belongs to threads that still run
+        address, _owner = memory.workspace(self.workspace)
         return self._function(self.block, address, begin, end)
 
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import NamedTuple
 
+from wavefilt.arrays import least_run
 from wavefilt.backends.cuda.dwt.tiling import (
     TILE_BYTES,
     Filter,
@@ -57,8 +58,6 @@ COMPARED, COMPUTED = 2, 1
 """Comparisons and arithmetic per coefficient of the soft threshold."""
 PAIRS = 4
 """Pairs of samples per thread of the inverse kernel."""
-PROBED = 64
-"""Samples of long traces from one probe for runs of equal samples to the next."""
 TOGETHER = 8
 """Wide loads of a thread that the compiler issues before the first use."""
 LEVEL_WAIT = 7
@@ -263,7 +262,7 @@ def _probe(warp: Warp, samples: int) -> None:
     Its loads meet the cache, while other warps still compute.
     """
     warp.issue(1, int=20)
-    warp.issue(warp.executions(samples // PROBED), int=30, other=10)
+    warp.issue(warp.executions(samples // (least_run(warp.problem.samples) // 2)), int=30, other=10)
 
 
 def inverse_block(problem: Problem, cut: Tiling, n: int = 0, longest: bool = False) -> Warp:

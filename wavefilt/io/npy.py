@@ -183,11 +183,16 @@ def chosen(component: str | None, names: Sequence[str], holder: str) -> str:
     return component.strip("/")
 
 
+def _dtype(archive: ZipFile, name: str) -> DType:
+    """Return the dtype of a member. Raises FormatError unless it has the header of an array of its size."""
+    with archive.open(f"{name}.npy") as stream:
+        return header(stream, archive.getinfo(f"{name}.npy").file_size)[2]  # type: ignore[arg-type]
+
+
 def _numeric(archive: ZipFile, name: str) -> bool:
-    """Return whether the header of a member describes an array of numbers, or cannot be read."""
-    with suppress(FormatError), archive.open(f"{name}.npy") as stream:
-        _, _, dtype = header(stream, archive.getinfo(f"{name}.npy").file_size)  # type: ignore[arg-type]
-        return dtype.kind in "iufc"
+    """Return whether a member is an array of numbers, or is damaged."""
+    with suppress(FormatError):
+        return _dtype(archive, name).kind in "iufc"
     return True
 
 
@@ -201,7 +206,6 @@ def _member(data: bytes, component: str | None) -> tuple[str, bytes]:
             raise FormatError("a zip archive without arrays; unpack it first")
         if component is None and len(names) > 1:
             names = [name for name in names if _numeric(archive, name)] or names
-        member = f"{chosen(component, names, 'an archive')}.npy"
-        with archive.open(member) as stream:
-            header(stream, archive.getinfo(member).file_size)  # type: ignore[arg-type]
-        return member, archive.read(member)
+        name = chosen(component, names, "an archive")
+        _dtype(archive, name)
+        return f"{name}.npy", archive.read(f"{name}.npy")
