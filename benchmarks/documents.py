@@ -19,7 +19,6 @@ from wavefilt.benchmarks.common.environment import CHANGED, RESULTS, ROOT
 from wavefilt.benchmarks.common.tables import Report, Row
 from wavefilt.benchmarks.laplace import images, rows
 from wavefilt.benchmarks.quality.tables import TABLES as QUALITY
-from wavefilt.benchmarks.ske.tables import TABLES as SKE
 
 MARKED = re.compile(r"(<!-- table ([^<>]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
 Tables = Callable[[Row], Mapping[str, str]]
@@ -47,7 +46,7 @@ REPORTS: dict[str, Callable[[Row], Report]] = {
     "cuda_h200": calls.report,
     "cuda_layouts_h200": layouts.report,
 }
-TABLES: Mapping[str, Tables] = {name: partial(_markdown, report) for name, report in REPORTS.items()} | QUALITY | SKE
+TABLES: Mapping[str, Tables] = {name: partial(_markdown, report) for name, report in REPORTS.items()} | QUALITY
 """Functions that make tables, by the stem of a result's file."""
 
 

@@ -21,17 +21,38 @@ from wavefilt import backends
 from wavefilt.arrays import Array
 from wavefilt.benchmarks.common.measuring import LAUNCHES, difference, gpu_time, walls
 from wavefilt.benchmarks.common.tables import Column, Report, Row, Table
-from wavefilt.benchmarks.ske.baselines import classic
 from wavefilt.errors import BackendUnavailable
 from wavefilt.ske import devices
 from wavefilt.ske.calibrated import Launch, estimate
-from wavefilt.ske.devices import Calibration, WrongDevice
+from wavefilt.ske.classic import Kernel
+from wavefilt.ske.classic import estimate as classic_estimate
+from wavefilt.ske.devices import LANES, Calibration, WrongDevice
+from wavefilt.ske.occupancy import CAPABILITIES
+from wavefilt.ske.tables import INSTRUCTIONS, MEMORIES, Device
 
 FEWEST = 3
 """Runs of an implementation, however long they take."""
 COPY = "its input"
 """The oracle of copies."""
 GPU_TIME = f"on the GPU, resident data and the average of {LAUNCHES} launches in a graph between two events"
+LOAD_STORE = 32
+"""L of every SM since compute capability 7.0."""
+CYCLES = {"fma": "fma", "int": "add", "int mul": "int mul", "fma64": "fma", "other": "add"}
+"""Instruction class of the classic tables for each class of a `Launch`."""
+
+
+def classic(launch: Launch, device: Calibration) -> float:
+    """Return the seconds of the classic model with the cycles of its own tables; global accesses are coalesced."""
+    cap = CAPABILITIES[device.capability]
+    held = Device(cap, 1 / device.clock, device.multiprocessors, LANES[device.capability][0], LOAD_STORE)
+    wide = launch.bytes / 16 / (launch.blocks * launch.threads)  # 16-byte accesses per thread
+    computation = sum(launch.instructions.get(name, 0) * INSTRUCTIONS[of] for name, of in CYCLES.items())
+    shared = launch.instructions.get("wavefront", 0) / 4
+    communication = wide * MEMORIES["global coalesced"].cycles + shared * MEMORIES["shared"].cycles
+    kernel = Kernel(computation, communication, round(launch.barriers), registers=launch.registers)
+    return classic_estimate(kernel, held, launch.threads, launch.blocks).Tn
+
+
 MODELS: dict[str, Callable[[Launch, Calibration], float]] = {
     "calibrated": lambda launch, device: estimate(launch, device).seconds,
     "classic": classic,
