@@ -119,7 +119,7 @@ class Denoiser:
 
         x = samples if self._trends is None else self._trends.removed(samples, stream)
         plan.forward(x, stream, Beside(fork, self._flags))
-        if self._trends is not None or not plan.finds_runs:
+        if not plan.finds_runs or self.options.trend == "line":  # equal samples are equal without their mean
             self._find_runs(samples, stream)
         if beside:
             after.wait(stream)
