@@ -36,19 +36,19 @@ TRANSFER = Kernel("team_kernels", "transfer", "i[] i")
 LAUNCH = Kernel("team_kernels", "launch", "i")
 SERVE = Kernel("team_kernels", "serve", "i")
 
-TEAM = (LAUNCH, SERVE)
+TEAM = (SERVE, LAUNCH)
 """The threads of `team` run these, whatever the dtype."""
-ALWAYS = (SHORT_ROWS, PEAK, *TEAM)
-LONG = (MIDDLES, BRACKETS, LONG_CHUNKS, DRAW, MEAN_SQUARES)
+ALWAYS = (SHORT_ROWS, *TEAM, PEAK)
+LONG = (MIDDLES, LONG_CHUNKS, BRACKETS, MEAN_SQUARES, DRAW)
 """Statistics of long rows call these as well."""
 TRANSFORMS = {
-    "dwt": (INVERSE, FORWARD, *ALWAYS, CHOOSE),
+    "dwt": (FORWARD, INVERSE, *ALWAYS, CHOOSE),
     "modwt": (MODWT_INVERSE, MODWT_FORWARD, *ALWAYS, CHOOSE),
     "modwt2": (MODWT_INVERSE, MODWT_FORWARD, *ALWAYS),
-    "dwt2": (SECTION_INVERSE, SECTION_FORWARD, *ALWAYS),
+    "dwt2": (SECTION_FORWARD, SECTION_INVERSE, *ALWAYS),
     "dtcwt": (DUAL_ROWS_INVERSE, DUAL_ROWS, DUAL_ROWS_FIRST_INVERSE, DUAL_ROWS_FIRST, *ALWAYS),
     "dtcwt2": (DUAL_INVERSE, DUAL, DUAL_FIRST_INVERSE, DUAL_FIRST, *ALWAYS),
-    "wp": (INVERSE, FORWARD, *ALWAYS),
+    "wp": (FORWARD, INVERSE, *ALWAYS),
 }
 """The kernels of a run of each transform, first those that take longest to compile."""
 OTHERS = (TABULATE, TABULATE_FEW, LOCAL, LOCAL_SECTIONS, TRANSFER)

@@ -123,8 +123,8 @@ class Run:
         assert not isinstance(sigma, tuple)
         name, shrinks_locally = options.transform.name, options.rule.local
         long = name == "dwt" and samples > 2 * cut_from(self._rows, samples)
-        more = (*(entries.LONG if long else ()), *((entries.LOCAL,) if shrinks_locally else ()))
-        native.load(entries.TRANSFORMS[name] + more, x.dtype)
+        together, more = (entries.LOCAL,) if shrinks_locally else (), entries.LONG if long else ()
+        native.load((*together, *entries.TRANSFORMS[name], *more), x.dtype)
         numba_crossover.note(name, x.dtype.name)
         analysing, synthesising = TRANSFORMS[name]
         self._detrended = memory.empty(x.shape if options.trend else (0, 0), x.dtype)
