@@ -427,7 +427,7 @@ def _row_median(problem: Problem) -> Launch:
 
 def _sample(problem: Problem) -> Launch:
     """Count the first window, from a sample of the details."""
-    warp, drawn = Warp(problem), DRAWN_BYTES // SAMPLE
+    warp, drawn = Warp(problem), _drawn(problem)
     blocks, turns = max(min(drawn // SELECT, SAMPLERS // problem.rows), 1), drawn // SELECT
     own = turns / blocks  # values that a thread draws; the last block then counts all
     warp.issue(1, int=220, other=120)
@@ -450,11 +450,9 @@ def _scan(problem: Problem) -> Launch:
 
 
 def _finish(problem: Problem) -> Launch:
-    """Count the pass over the list that finds the median. Raises ValueError for a list that takes several passes."""
-    listed = _listed(problem)
+    """Count the pass over the list that finds the median."""
+    listed = _listed(problem, _drawn(problem))
     parts, inside = max(min(-(-int(listed) // (4 * SELECT)), PARTS), 1), listed / (BINS // 2)
-    if inside > CLOSE // 2:
-        raise ValueError(f"there are no counts for traces of {problem.samples} samples, only for at most 128 Mi")
     rounds, warp = listed / parts / SELECT, Warp(problem)
     warp.issue(1, int=200, other=100)
     warp.issue(rounds, int=18, other=8)
@@ -472,9 +470,17 @@ def _choose(problem: Problem) -> Launch:
     return _search_launch("choose", warp, blocks, problem.threads, 4 * problem.level)
 
 
-def _listed(problem: Problem) -> float:
-    """Return the expected number of values of a row in the window of the sample."""
-    return float(4.5 * problem.lengths[1] / (DRAWN_BYTES / SAMPLE) ** 0.5)
+def _drawn(problem: Problem) -> int:
+    """Return the values in the sample."""
+    values = DRAWN_BYTES // SAMPLE
+    while _listed(problem, values) // (BINS // 2) > CLOSE // 4:
+        values *= 4
+    return values
+
+
+def _listed(problem: Problem, drawn: int) -> float:
+    """Return the expected number of values of a row in the window of a sample."""
+    return float(4.5 * problem.lengths[1] / drawn**0.5)
 
 
 def _search_launch(name: str, warp: Warp, blocks: int, threads: int, elements: float) -> Launch:

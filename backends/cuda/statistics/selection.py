@@ -21,13 +21,13 @@ BLOCKS = 330  # for the finest level of an H200: about five a multiprocessor for
 PARTS = 66  # blocks for a list: fewer read too slowly, more of all bands add too many counts
 PASSES = {"float32": 5, "float64": 8}
 """Passes that end every search: one for a sampled window, those from the widest if it missed, one for a next value."""
-CLOSE = 4096  # most values in the last window, twice the expected number
+CLOSE = 4096  # most values in the last window, four times the expected number
 
 
 def drawn(dtype: str, n: int, options: KernelOptions) -> int:
-    """Return the values in a sample of n: enough for few values in the bin that holds the median."""
+    """Return the values in a sample of n: enough for few values in the window, and in the bin that holds the median."""
     values = options.sample // np.dtype(dtype).itemsize
-    while listed(n, values) // (BINS // 2) > CLOSE // 2:
+    while listed(n, values) // (BINS // 2) > CLOSE // 4:
         values *= 4
     return values
 
