@@ -67,8 +67,8 @@ class Group(click.Group):
 @click.version_option(__version__, prog_name="wavefilt")
 def group() -> None:
     """Wavelet denoising of seismic and other sampled data."""
-    if sys.stderr is not None and sys.stderr.isatty():  # "compiling kernels", over a bar
-        logging.basicConfig(format="\r%(message)-79s")
+    if sys.stderr is not None:  # "compiling kernels", on a terminal over a bar
+        logging.basicConfig(format="\r%(message)-79s" if sys.stderr.isatty() else "%(message)s")
         logging.getLogger("wavefilt").setLevel(logging.INFO)
 
 

@@ -97,8 +97,9 @@ class Noise:
         if not isinstance(sigma, tuple):
             if is_number(sigma) and 0 <= sigma < math.inf:
                 return cls(sigma)
-            forms = f"{', '.join(SIGMAS)}, a finite number of at least 0, or, in samples, {', '.join(FORMS.values())}"
-            raise OptionError(f"`sigma={sigma!r}` must be one of {forms}")
+            forms = "" if is_number(sigma) else f", nor, in samples, one of {', '.join(FORMS.values())}"
+            words = " nor ".join(SIGMAS)
+            raise OptionError(f"`sigma={sigma!r}` is neither {words} nor a finite number of at least 0{forms}")
         form, values = _form(sigma)
         if form == "seconds":
             raise OptionError(
