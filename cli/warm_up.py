@@ -81,7 +81,7 @@ def _for_cpu(everything: bool) -> str:
 
     from wavefilt.backends.numba_cpu import entries, native
 
-    usual = (*entries.TRANSFORMS["dwt"], *entries.TRANSFORMS["modwt"], *entries.LONG, entries.LOCAL)
+    usual = (*entries.TRANSFORMS["dwt"], *entries.TRANSFORMS["modwt"], *entries.LONG)
     kernels = entries.ALL if everything else usual
     tasks = [(kernel, np.dtype(dtype)) for kernel, dtype in product(dict.fromkeys(kernels), DTYPES)]
     missing = [task for task in tasks if not native.cached(task)]

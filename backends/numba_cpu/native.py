@@ -192,7 +192,7 @@ def load(kernels: Sequence[Kernel], dtype: DType) -> None:
 
 
 def _load(kernels: Sequence[Kernel], dtype: DType) -> None:
-    missing = [kernel for kernel in kernels if dtype.char not in kernel.versions]
+    missing = [kernel for kernel in dict.fromkeys(kernels) if dtype.char not in kernel.versions]
     for (kernel, _), code in compiled([(kernel, dtype) for kernel in missing]).items():
         # what is linked stays in memory until the process ends: a thread may run it when the interpreter ends
         engine = binding.create_mcjit_compiler(binding.parse_assembly(""), _machine().create_target_machine(opt=0))
