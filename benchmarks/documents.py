@@ -46,7 +46,7 @@ REPORTS: dict[str, Callable[[Row], Report]] = {
     "cuda_h200": calls.report,
     "cuda_layouts_h200": layouts.report,
 }
-TABLES: Mapping[str, Tables] = {name: partial(_markdown, report) for name, report in REPORTS.items()} | QUALITY
+TABLES: Mapping[str, Tables] = {**{name: partial(_markdown, report) for name, report in REPORTS.items()}, **QUALITY}
 """Functions that make tables, by the stem of a result's file."""
 
 
