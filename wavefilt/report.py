@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from importlib import metadata
 from itertools import pairwise
@@ -121,6 +121,11 @@ def finite(samples: Array) -> Array:
     """Return the samples in at least double precision, with NaN for masked and infinite samples."""
     values = np.ma.filled(np.ma.asarray(samples).astype(np.result_type(samples, np.float64)), np.nan)
     return np.where(np.isfinite(values), values, np.nan)
+
+
+def some(names: Sequence[str]) -> str:
+    """Return the first three names, and the number of the others."""
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def residual_energy(before: Recording, after: Recording) -> float:
