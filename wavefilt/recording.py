@@ -331,6 +331,13 @@ class Recording(io.Contents):
                 row[: len(trace)] = arrays.take(trace, -1).rows[0]
         return rows
 
+    def judged_by(self, noisy: Recording) -> NoiseForm:
+        """Return the option ``sigma``, in samples and for all traces, with which this result is tested."""
+        if self.noise or self.sigma is not None:
+            # some transforms take no noise window, and their results are tested with it nevertheless
+            return common_noise(noisy.sigmas(self.sigma))
+        return "level" if self.outcome is None else self.outcome.options.sigma
+
     def trust(self, noisy: Recording, *, call: str = "", samples: int = 1 << 23) -> TrustReport:
         """Test this denoised recording against the noisy one with `wavefilt.trust.report`.
 
@@ -346,10 +353,7 @@ class Recording(io.Contents):
         before, after = (one.traces if isinstance(one.traces, np.ndarray) else one.rows() for one in (noisy, self))
         outcome = self.outcome
         options = None if outcome is None else outcome.options
-        sigma: NoiseForm = "level" if options is None else options.sigma
-        if self.noise or self.sigma is not None:
-            # some transforms take no noise window, and their results are tested with it nevertheless
-            sigma = common_noise(noisy.sigmas(self.sigma))
+        sigma = self.judged_by(noisy)
 
         def again(rows: Array) -> Array:
             assert outcome is not None

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from importlib import metadata
 from itertools import pairwise
-from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -15,8 +14,7 @@ import numpy as np
 from wavefilt._version import __version__
 from wavefilt.arrays import Array, Floats, constant, known
 from wavefilt.engine import spread
-from wavefilt.options import SECOND, Options
-from wavefilt.transforms.base import noise_gains
+from wavefilt.options import SECOND, NoiseForm, Options
 from wavefilt.wavelets.filters import max_level, shorter
 
 if TYPE_CHECKING:
@@ -125,28 +123,25 @@ def finite(samples: Array) -> Array:
     return np.where(np.isfinite(values), values, np.nan)
 
 
+def some(names: Sequence[str]) -> str:
+    """Return the first three names, and the number of the others."""
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
 def residual_energy(before: Recording, after: Recording) -> float:
     """Return the energy of the residual as a share of that of the traces, both about the mean; 0 for silence."""
     squares, residual, _ = energies(before, after)
     return residual / float(sum(squares) or 1.0)
 
 
-def noise_energy(outcome: Outcome) -> float:
-    """Return the energy of the noise in all samples, by its estimates in the bands.
+def noise_energy(before: Recording, sigma: NoiseForm, unit: float) -> float:
+    """Return the energy of the noise in all traces in squares of ``unit``, by a noise model of some of them."""
+    from wavefilt.noise import estimates
 
-    Bands without an estimate, such as the approximation with most rules, count as free of noise.
-    """
-    total, options = 0.0, outcome.options
-    for estimate in outcome.estimates:
-        level, details = estimate.analysis.level, len(estimate.sigma)
-        gains, counts = noise_gains(options.bands(level), False), estimate.counts[:, None]
-        share = 1 - 2.0 ** (-level * options.ndim) if options.transform.has_levels else 1.0  # of white noise in details
-        powers = (counts * estimate.sigma**2).sum(axis=0) / (counts * gains[:details] ** 2).sum()
-        variance = share * powers
-        if estimate.approximation is not None:
-            variance = variance + (1 - share) * (estimate.approximation[0] / gains[-1]) ** 2
-        total += float(variance.sum()) * prod(estimate.segments.shape)
-    return total
+    rows = _some_live(before) / unit
+    model = estimates(rows, sigma if isinstance(sigma, str | tuple) else sigma / unit)[0]
+    energy = float(model.variance @ np.isfinite(rows).sum(axis=1))
+    return energy * int(before.live.sum()) / max(len(rows), 1)
 
 
 def statements(before: Recording, after: Recording) -> list[str]:
@@ -155,7 +150,9 @@ def statements(before: Recording, after: Recording) -> list[str]:
     if outcome is None or not outcome.estimates or before.complex:
         return []
     squares, residual, peak = energies(before, after)
-    noise, most = noise_energy(outcome) / (peak or 1.0) / (peak or 1.0), float(squares.sum())
+    most = float(squares.sum())
+    # the noise, which takes longer, is no more than the record
+    noise = noise_energy(before, after.judged_by(before), peak or 1.0) if residual < LITTLE * most else 0.0
     if residual < LITTLE * noise:
         share = max(100 * residual / noise, 0.01)
         found.append(
@@ -293,6 +290,12 @@ def field_facts(recording: Recording) -> Facts:
     return {name: value for name, value in facts.items() if value is not None}
 
 
+def _some_live(recording: Recording) -> Array:
+    """Return evenly spread live traces with at most `SEARCHED` samples, NaN in gaps."""
+    live = np.flatnonzero(recording.live)
+    return finite(recording.rows()[live[:: -(-len(live) * len(recording.traces[0]) // SEARCHED) or 1]])
+
+
 def noise_facts(recording: Recording) -> Facts:
     """Return the noise window that headers declare, or else one that is found in some of the traces."""
     from wavefilt.noise import quiet_window, without_flat_parts
@@ -302,9 +305,7 @@ def noise_facts(recording: Recording) -> Facts:
     if declared is not None and declared.common:
         window = declared.common[1:]
     elif declared is None and len(recording.traces) and not recording.complex:
-        live = np.flatnonzero(recording.live)
-        few = live[:: -(-len(live) * clock.samples // SEARCHED) or 1]
-        found = quiet_window(without_flat_parts(finite(recording.rows()[few]))) if len(few) else None
+        found = quiet_window(without_flat_parts(_some_live(recording)))
         window = found and (found.start, found.stop)
     timed = window is not None and clock.interval
     return {

@@ -57,6 +57,40 @@ def test_good_denoising_is_not_harmful(gather):
     assert found.effect.gain_db == pytest.approx(gain_db(clean, noisy, denoised), abs=2)
 
 
+@pytest.mark.parametrize("method", [denoise, smooth, np.zeros_like, lambda rows: 0.8 * rows])
+@pytest.mark.parametrize("sigma", [1.0, ("window", 0, 96), "global", "level"])
+def test_the_true_gain_is_in_the_range(gather, method, sigma):
+    clean, noisy = gather
+    low, high = trust.report(noisy, method(noisy), method, sigma=sigma).gain_range
+    assert low - 0.1 <= gain_db(clean, noisy, method(noisy)) <= high + 0.1
+    assert low < high
+
+
+def test_a_gain_that_would_leave_no_error_has_no_upper_end(gather):
+    """The power of the noise is not known as exactly as that."""
+    noise = gather[1] - gather[0]
+    found = trust.report(noise, 0.1 * noise, lambda rows: 0.1 * rows, sigma=1.0)
+    assert "gain +5" in found.summary()
+    assert "dB or more" in found.summary()
+    gentle = trust.report(noise, 0.8 * noise, lambda rows: 0.8 * rows, sigma=1.0)
+    assert "or more" not in gentle.summary()
+
+
+def test_traces_with_far_more_noise_are_named(gather):
+    """The energy of the whole record does not show that their signal is lost."""
+    clean, noisy = gather
+    common = 4 * np.sin(0.05 * np.arange(512))  # hides the difference in the total power
+    x = noisy + common + 4 * np.isin(np.arange(12), [3, 7])[:, None] * (noisy - clean)
+    found = trust.report(x, denoise(x), denoise, sigma=("window", 0, 96))
+    assert found.noisy_traces.tolist() == [3, 7]
+    assert "lost in traces 3, 7, far noisier than the others" in found.summary()
+    x[7] = 0
+    assert "in trace 3, far noisier" in trust.report(x, denoise(x), denoise, sigma=("window", 0, 96)).summary()
+    even = trust.report(noisy, denoise(noisy), denoise)
+    assert (even.noisy_traces.size, "far noisier" in even.summary()) == (0, False)
+    assert trust.report(np.zeros((3, 200)), np.zeros((3, 200))).facts()["noisy_traces"] == []
+
+
 @pytest.mark.parametrize("given", [True, False])
 def test_noise_alone_has_no_signal(given):
     flagged = 0

@@ -7,6 +7,7 @@ import pytest
 
 import wavefilt
 from tests.support.checkout import SAMPLES
+from tests.support.signals import coloured
 from wavefilt.options import PRESETS, RECIPE, checked, completed, recipe_levels, to_give
 from wavefilt.report import hum, noise_energy, statements
 
@@ -80,13 +81,22 @@ def test_files_of_arrays_have_the_defaults_of_denoise(tmp_path):
     np.testing.assert_array_equal(recording.denoise().samples, expected)
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"preset": "gentle"}, {"preset": "strong"}, {"preset": "section"}, {"transform": "wp", "level": 5}]
-)
-def test_the_energy_of_white_noise_is_found_by_every_transform(options):
-    x = 3 * np.random.default_rng(0).standard_normal((32, 2048))
-    recording = wavefilt.Recording(x, (0.002,) * 32, "seg2", None)
-    assert noise_energy(recording.denoise(**options).outcome) == pytest.approx(9 * x.size, rel=0.1)
+@pytest.mark.parametrize("sigma", ["level", 3.0, ("window", 0, 2048)])
+def test_the_energy_of_white_noise_is_found_in_dead_and_many_traces(sigma):
+    x = 3 * np.random.default_rng(0).standard_normal((320, 2048))  # more than are searched
+    x[1::2] = 5
+    recording = wavefilt.Recording(x, (0.002,) * 320, "seg2", None)
+    assert noise_energy(recording, sigma, 10.0) == pytest.approx(0.09 * x.size / 2, rel=0.1)
+
+
+@pytest.mark.parametrize("unit", [1, 1e100])
+def test_noise_below_the_bands_that_are_denoised_counts_as_noise(unit):
+    """Only a hundredth of the noise is above the approximation, which stays as it is."""
+    rng = np.random.default_rng(2)
+    noise = coloured(rng, (8, 4096), lambda f: f < 0.005) + 0.05 * rng.standard_normal((8, 4096))
+    recording = wavefilt.Recording(unit * noise, (0.002,) * 8, "seg2", None)
+    denoised = recording.denoise(preset="gentle", sigma=("seconds", 0, 8))
+    assert "almost nothing was removed, 0.2 %" in statements(recording, denoised)[0]
 
 
 def test_statements_say_that_little_or_much_was_removed_and_where_there_is_hum():

@@ -109,8 +109,11 @@ def test_field_record_declares_its_noise_and_denoising_it_gains_what_the_tutoria
     assert before_shot[made["NOISY"]].std() > 2 * np.delete(before_shot, made["NOISY"], axis=0).std(axis=1).max()
     denoised = recording.denoise()
     assert "header DELAY" in denoised.noise.source
-    assert denoised.trust(recording).verdict == "harmless"
-    assert snr(denoised.samples, clean) - snr(noisy, clean) == pytest.approx(8.5, abs=0.1)
+    gain, trust = snr(denoised.samples, clean) - snr(noisy, clean), denoised.trust(recording)
+    assert gain == pytest.approx(8.5, abs=0.1)
+    assert gain - 5 < trust.gain_range[0] < gain < trust.gain_range[1]
+    assert trust.effect.gain_db == pytest.approx(gain, abs=1)
+    assert (trust.verdict, trust.noisy_traces.tolist()) == ("harmless", [made["NOISY"]])
 
 
 @pytest.mark.parametrize("rule", GAINS)

@@ -21,6 +21,7 @@ from wavefilt.containers import Container, traces_of
 from wavefilt.noise import for_ranking
 from wavefilt.options import Common, NoiseForm, Options, check_names, common_noise, completed
 from wavefilt.recording import supports
+from wavefilt.report import some
 from wavefilt.thresholding.rules import RULES
 from wavefilt.wavelets.filters import WaveletLike
 
@@ -307,9 +308,7 @@ class Comparison:
         if not self.complete:
             notes.append("stopped at the time limit; the search was not finished")
         if others := [trial.name for trial in self.tied[1:]]:
-            notes.append(
-                f"within the standard error of the estimate, as good as {self.trials[0].name}: {_some(others)}"
-            )
+            notes.append(f"within the standard error of the estimate, as good as {self.trials[0].name}: {some(others)}")
         if not self.recommended:
             notes.append("all methods that were tested are harmful: none is recommended")
         elif self.best is not self.trials[0]:
@@ -321,7 +320,7 @@ class Comparison:
         if self.noise_share > MUCH and self.model.kind != "declared":
             notes.append("if less of the energy is noise, this order is wrong: give a noise window")
         if idle := [trial.name for trial in self.trials if trial.residual == 0]:
-            notes.append(f"nothing is removed by {_some(idle)}: often too few samples or traces for a level")
+            notes.append(f"nothing is removed by {some(idle)}: often too few samples or traces for a level")
         shorter = dict[tuple[str, str], None]()
         for trial in self.trials if self.taken.ndim == 2 else ():
             options = Options(**{**trial.options, "sigma": "level"}, ndim=2)
@@ -490,11 +489,6 @@ def _words(options: Mapping[str, Any]) -> str:
     ordered = sorted(options.items(), key=lambda pair: alone.index(pair[0]) if pair[0] in alone else len(alone))
     said = [f"{value}" if name in alone and isinstance(value, str) else f"{name} {value}" for name, value in ordered]
     return ", ".join(said) or "the defaults"
-
-
-def _some(names: Sequence[str]) -> str:
-    """Return the first three names, and the number of the others."""
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def _part_of(taken: Container, most: int) -> Container:

@@ -31,6 +31,8 @@ RATE, HARM_RATE = 0.01, 0.4
 WORST, HARM = 1.3, 0.02
 """Growth of the error in a window, in units of the noise, that counts as harm; and the sum of that growth over all such
 windows, divided by the number of windows, that makes a result harmful."""
+MOST = 30.0
+"""Highest gain in dB that is reported."""
 DOUBT = 0.15, 0.3
 """Relative uncertainty of the noise power, within which the sign of the growth of the error is in doubt: usually, and
 for noise that is not declared with signal in the residual."""
@@ -94,12 +96,16 @@ class Effect:
 
     @property
     def gain_db(self) -> float:
-        """Estimated ratio in dB of the energy of the error before and after, at most 30 dB; NaN without noise."""
+        """Estimated ratio in dB of the energy of the error before and after, at most `MOST`; NaN without noise."""
+        return self.gain(0.0)
+
+    def gain(self, more: float) -> float:
+        """Return `gain_db` if the power of the noise is higher than in the model by this share."""
         if not self.noise.any():
             return float("nan")
         # the factor makes the verdict careful, but would bias the gain
-        growth = self.model.raised * (self.total + self.expected) - self.expected
-        return float(-10 * np.log10(max(1 + growth, 1e-3)))
+        left = 1 + self.model.raised * (self.total + self.expected) - (1 + more) * self.expected
+        return float(10 * np.log10(1 / max(left, 10 ** (-MOST / 10))))
 
     @property
     def harmful(self) -> bool | None:

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from wavefilt._version import __version__
-from wavefilt.arrays import Array, Counts, Floats, take
+from wavefilt.arrays import Array, Counts, Floats, Mask, take
 from wavefilt.options import Clock, Noise, NoiseForm
 from wavefilt.quality import arrival_shift
-from wavefilt.report import Facts, finite
+from wavefilt.report import Facts, finite, some
 
 from . import harm
 from .harm import Effect, Verdict
@@ -35,6 +35,9 @@ FEWEST, CONFIDENCE = 8, 0.99
 """First breaks that a test of their shift needs, and the confidence of the interval of its median."""
 UNLIKE = 2.0
 """Ratio of the powers of two noise models in an octave on which a verdict may depend."""
+NOISY = 3.0
+"""Ratio of the noise of a trace to the upper quartile of all traces, above which it is named: geometric means of the
+power over octaves, of which waves that all traces share, such as traffic, dominate only some."""
 
 
 @dataclass(frozen=True)
@@ -132,6 +135,20 @@ class TrustReport:
         """Every question with its answer."""
         return (self._error(), self._windows(), self._lateral(), self._breaks())
 
+    @property
+    def gain_range(self) -> tuple[float, float]:
+        """Lowest and highest gain in dB by all noise models, if their power is uncertain by `harm.DOUBT`."""
+        doubt = harm.DOUBT[0]
+        return min(each.gain(-doubt) for each in self.effects), max(each.gain(doubt) for each in self.effects)
+
+    @property
+    def noisy_traces(self) -> Counts:
+        """The numbers of traces with far more noise than most others, by all noise models."""
+        live, levels = self._levels
+        means = levels.mean(axis=2)
+        upper = np.quantile(means, 0.75, axis=1, keepdims=True) if live.any() else means
+        return np.asarray(self.traces[live][(means > upper + np.log(NOISY)).all(axis=0)])
+
     def summary(self) -> str:
         """Return the verdict in one line."""
         if self.verdict == "untested":
@@ -147,6 +164,9 @@ class TrustReport:
             told.append(f"{'no signal found' if none else 'cannot tell whether signal is'} in the residual")
         if self.verdict == "harmful":
             told.append(f"{self.effect.harmed.sum()} windows made worse")
+        if self.noisy_traces.size:
+            names = f"trace{'s' * (self.noisy_traces.size > 1)} {some([str(trace) for trace in self.noisy_traces])}"
+            told.append(f"weak signal can be lost in {names}, far noisier than the others")
         if breaks.verdict == "signal":
             told.append(f"first breaks moved by {self._time(float(np.nanmedian(self.shifts)), '+')}")
         return f"trust: {self.verdict}; {'; '.join(told)}"
@@ -157,6 +177,8 @@ class TrustReport:
         return {
             "verdict": self.verdict,
             "gain_db": self.effect.gain_db if np.isfinite(self.effect.gain_db) else None,
+            "gain_range_db": self.gain_range if np.isfinite(self.effect.gain_db) else None,
+            "noisy_traces": self.noisy_traces.tolist(),
             "worst_window": float(known.max()) if known.size else None,
             "windows": self.effect.tested,
             "windows_with_signal": int(self.effect.significant.sum()),
@@ -205,22 +227,26 @@ class TrustReport:
         return f"{round(samples, 2) * self.interval:{sign}.4g} s"
 
     def _gains(self) -> str:
-        """Return the gains under all noise models in words."""
-        gains = sorted(effect.gain_db for effect in self.effects)
-        low, high = f"{gains[0]:+.1f}", f"{gains[-1]:+.1f}"
-        return f"{low} dB" if low == high else f"{low} to {high} dB"
+        """Return the range of the gain in words."""
+        low, high = self.gain_range
+        return f"{low:+.1f} dB or more" if high >= harm.MOST else f"{low:+.1f} to {high:+.1f} dB"
+
+    @cached_property
+    def _levels(self) -> tuple[Mask, Floats]:
+        """The traces with noise, and the logarithms of its power (models, traces, octaves)."""
+        noise = np.array([effect.noise for effect in self.effects])
+        live = (noise.max(axis=2) > 0).all(axis=0)
+        return live, np.log(np.maximum(noise[:, live], 1e-300))
 
     def _doubt(self) -> str:
         """Return the question on which the verdict depends."""
-        noise = np.array([effect.noise for effect in self.effects])
-        live, octaves = (noise.max(axis=2) > 0).all(axis=0), np.zeros(0, int)
-        if live.any():
-            logs = np.log(np.maximum(noise[:, live], 1e-300))
-            octaves = np.flatnonzero(np.median(np.ptp(logs, axis=0), axis=0) > np.log(UNLIKE))
+        live, levels = self._levels
+        unlike = np.median(np.ptp(levels, axis=0), axis=0) > np.log(UNLIKE) if live.any() else np.zeros(0)
+        octaves = np.flatnonzero(unlike)
         what = "steady energy"
         if octaves.size:
             rate, unit = (1.0, "cycles per sample") if self.interval is None else (1 / self.interval, "Hz")
-            low = 0.0 if octaves[-1] == noise.shape[2] - 1 else rate / 2 ** (octaves[-1] + 2)
+            low = 0.0 if octaves[-1] == levels.shape[2] - 1 else rate / 2 ** (octaves[-1] + 2)
             what = f"energy at {low:.3g} to {rate / 2 ** (octaves[0] + 1):.3g} {unit}"
         return f"depends on whether {what} is noise: give {self.effect.model.advice}"
 
