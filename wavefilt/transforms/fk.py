@@ -138,20 +138,17 @@ class Axis:
         flat = sums.reshape(*windows.shape[:-2], -1)
         return flat[..., half : half + self.samples]
 
-    def shares(self, around: int) -> Any:
-        """Return the share of each window in the samples: sparse, (samples, count), averaged over ``around`` samples.
+    def spread(self, values: Array, around: int) -> Array:
+        """Return the values of windows (..., count) at the samples (..., samples), in the mean over ``around`` of them.
 
-        Sparse products use no threads: those of dense arrays take up to thirty times as long if BLAS's are interrupted.
+        A sample has the values of both its windows, by the squares of their tapers.
         """
-        from scipy import sparse
+        from scipy.ndimage import uniform_filter1d
 
-        shares = np.zeros(((self.count + 1) * self.half, self.count), np.float32)
-        for i in range(self.count):
-            shares[i * self.half : i * self.half + self.size, i] = sine(self.size, "f") ** 2
-        own = shares[self.half : self.half + self.samples]
-        sums = np.cumsum(np.pad(own, [(around // 2 + 1, around // 2), (0, 0)], "edge"), axis=0, dtype=np.float64)
-        means = np.asarray((sums[around:] - sums[:-around]) / around, np.float32)
-        return sparse.csr_array(np.where(means > 1e-9, means, 0))  # what sums of float64 leave is 0
+        later = sine(self.size, values.dtype.char)[: self.half] ** 2
+        between = values[..., :-1, None] + np.diff(values)[..., None] * later
+        at_samples = between.reshape(*values.shape[:-1], -1)[..., : self.samples]
+        return np.asarray(uniform_filter1d(at_samples, around, mode="nearest"))
 
 
 @lru_cache(maxsize=32)
@@ -475,22 +472,18 @@ def _average(frames: Sequence[Frame], sections: Sequence[Array], risks: Sequence
     """
     energies = [2 * np.square(own).mean(axis=0) for _, own in _by_frame(frames, noise)]
     energy: Floats = np.mean(energies, axis=0)
-    across = [frame.across.shares(AROUND[0]) for frame in frames]
-    along = [frame.along.shares(AROUND[1]) for frame in frames]
     for i in range(len(sections[0])):
-        risks_along = [
-            np.ascontiguousarray((shares @ risk[i].astype(np.float32).T).T)
-            for risk, shares in zip(risks, along, strict=True)
-        ]
+        pairs = zip(frames, risks, strict=True)
+        along = [frame.along.spread(risk[i].astype(np.float32), AROUND[1]).T for frame, risk in pairs]
 
-        def some(own: slice, i: int = i, risks_along: list[Array] = risks_along) -> None:
-            maps = [shares[own] @ risk for shares, risk in zip(across, risks_along, strict=True)]
+        def some(own: slice, i: int = i, along: list[Array] = along) -> None:
+            maps = [frame.across.spread(risk[own], AROUND[0]) for frame, risk in zip(frames, along, strict=True)]
             least = np.minimum.reduce(maps)
-            weights = [np.exp((least - risk) / max(TEMPERATURE * energy[i], 1e-30)) for risk in maps]
-            parts = [section[i, own] * weight for section, weight in zip(sections, weights, strict=True)]
-            sections[0][i, own] = sum(parts) / sum(weights)
+            weights = [np.exp((least - risk) / max(TEMPERATURE * energy[i], 1e-30)).T for risk in maps]
+            parts = [section[i, :, own] * weight for section, weight in zip(sections, weights, strict=True)]
+            sections[0][i, :, own] = sum(parts) / sum(weights)
 
-        _in_parts(some, *sections[0].shape[1:])
+        _in_parts(some, *sections[0].shape[:0:-1])
     return sections[0]
 
 
