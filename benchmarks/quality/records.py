@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pywt
 from numpy.typing import NDArray
 from scipy import fft, signal
 
@@ -108,23 +109,13 @@ def draws(clean: Samples, kind: str, decibels: float, count: int, seed: int = 2)
 
 # ---- test functions
 
-JUMPS = np.array([0.10, 0.13, 0.15, 0.23, 0.25, 0.40, 0.44, 0.65, 0.76, 0.78, 0.81])
-"""Jumps of Blocks and peaks of Bumps, between 0 and 1."""
-STEPS = np.array([4, -5, 3, -4, 5, -4.2, 2.1, 4.3, -3.1, 2.1, -4.2])
-HEIGHTS = np.array([4, 5, 3, 4, 5, 4.2, 2.1, 4.3, 3.1, 5.1, 4.2])
-WIDTHS = np.array([0.005, 0.005, 0.006, 0.01, 0.01, 0.03, 0.01, 0.01, 0.005, 0.008, 0.005])
-FUNCTIONS: dict[str, Callable[[Samples], Samples]] = {
-    "Blocks": lambda t: (STEPS * (1 + np.sign(t[:, None] - JUMPS)) / 2).sum(axis=1),
-    "Bumps": lambda t: (HEIGHTS * (1 + np.abs(t[:, None] - JUMPS) / WIDTHS) ** -4).sum(axis=1),
-    "HeaviSine": lambda t: 4 * np.sin(4 * np.pi * t) - np.sign(t - 0.3) - np.sign(0.72 - t),
-    "Doppler": lambda t: np.sqrt(t * (1 - t)) * np.sin(2.1 * np.pi / (t + 0.05)),
-}
+FUNCTIONS = ("Blocks", "Bumps", "HeaviSine", "Doppler")
 """The test functions of Donoho and Johnstone (1994), of times from 0 to 1."""
 
 
 def functions(samples: int) -> dict[str, Samples]:
-    """Return the test functions at equidistant times."""
-    return {name: np.asarray(function(np.arange(1, samples + 1) / samples)) for name, function in FUNCTIONS.items()}
+    """Return the test functions at equidistant times, as many as a power of two."""
+    return {name: np.asarray(pywt.data.demo_signal(name, samples)) for name in FUNCTIONS}
 
 
 def published() -> dict[str, Samples]:
@@ -552,7 +543,7 @@ def of_kind(kind: str, draw: int) -> Record:
     elif kind == "sustained":
         name, colours = SUSTAINED[draw % len(SUSTAINED)], ["white", "pink", "red"]
         t = np.arange(1, 2049) / 2048
-        f = FUNCTIONS[name](t) if name in FUNCTIONS else np.sin(2 * np.pi * (rng.uniform(8, 40) * t + rng.uniform()))
+        f = functions(2048)[name] if name in FUNCTIONS else np.sin(2 * np.pi * (rng.uniform(8, 40) * t + rng.uniform()))
         clean = (f - f.mean())[None]
     else:
         clean = np.zeros((1, 2048) if draw % 2 else (12, 512))

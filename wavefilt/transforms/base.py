@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import count
 from math import prod
@@ -38,15 +38,13 @@ Refusal = tuple[str, bool, str]
 class Band:
     """Detail coefficients that share a threshold.
 
-    ``noise_exponent`` is log2 of their standard deviation for white noise of unit variance. ``parent`` is the name of
-    the band of the same orientation at the next coarser level, "" for the coarsest. ``correlation`` is the correlation
-    of the real and imaginary parts of complex coefficients, for the same noise; None for real ones.
+    ``noise_exponent`` is log2 of their standard deviation for white noise of unit variance. ``correlation`` is the
+    correlation of the real and imaginary parts of complex coefficients, for the same noise; None for real ones.
     """
 
     name: str
     level: int
     noise_exponent: float = 0.0
-    parent: str = ""
     correlation: float | None = None
 
     @property
@@ -271,11 +269,7 @@ def _analysis(transform: Transform, filters: Any, mode: str, level: int) -> Anal
 
 @lru_cache(maxsize=256)
 def _bands(transform: Transform, level: int, filters: Any, approximation: bool) -> tuple[Band, ...]:
-    details = (
-        replace(transform.band(letter, j, filters), parent=f"{letter}{j + 1}" if j < level else "")
-        for j in range(1, level + 1)
-        for letter in transform.band_names
-    )
+    details = [transform.band(letter, j, filters) for j in range(1, level + 1) for letter in transform.band_names]
     return (*details, transform.band("A", level, filters)) if approximation else tuple(details)
 
 

@@ -82,7 +82,7 @@ class DualTreeTransform(Transform):
             pairs = {"FA": (high, low), "EB": (high, high), "DC": (low, high)}  # mirrored directions
             rows, columns = next(pair for letters, pair in pairs.items() if letter in letters)
             variance, covariance = rows.variance * columns.variance, rows.covariance * columns.covariance
-        return Band(f"{letter}{level}", level, math.log2(variance) / 2, "", covariance / variance)
+        return Band(f"{letter}{level}", level, math.log2(variance) / 2, covariance / variance)
 
     def sizes(self, analysis: Analysis, shape: Shape) -> list[int]:
         levels = zip(*(axis_grids(analysis.level, samples) for samples in shape), strict=True)
