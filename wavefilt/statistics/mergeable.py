@@ -28,8 +28,6 @@ from wavefilt.statistics.reference import (
     around,
     between,
     energy,
-    exceeding,
-    histogram,
 )
 
 if TYPE_CHECKING:
@@ -400,26 +398,20 @@ class PassStatistics:
         self.state = self.state.after(tally.result())
 
     def exceeding(self, thresholds: Floats) -> Counts:
-        def count(details: Details) -> Counts:
-            levels = zip(details, thresholds, strict=True)
-            return np.array([sum(exceeding(row, limits) for row in self._joined(parts)) for parts, limits in levels])
-
-        return self._summed(count)
+        return self._summed(lambda part: part.exceeding(thresholds))
 
     def histogram(self, level: int, widths: Floats, bins: int) -> Counts:
-        def count(details: Details) -> Counts:
-            return np.asarray(sum([histogram(row, widths, bins) for row in self._joined(details[level - 1])]))
+        return self._summed(lambda part: part.histogram(level, widths, bins))
 
-        return self._summed(count)
-
-    def _joined(self, parts: Sequence[tuple[int, Array]]) -> Iterator[Array]:
-        """Yield each part of the only group as one row."""
-        return (part.reshape(1, -1) for _, part in parts)
-
-    def _summed(self, count: Callable[[Details], Counts]) -> Counts:
-        """Return the sum of these whole numbers over all chunks."""
+    def _summed(self, count: Callable[[Statistics], Counts]) -> Counts:
+        """Return the sum of these whole numbers over the chunks, whose details are those of the only group."""
         counts: list[Counts] = []
-        self.run(lambda details: counts.append(count(details)))
+
+        def add(details: Details) -> None:
+            for parts in zip(*details, strict=True):
+                counts.append(count(ReferenceStatistics([rows.reshape(1, -1) for _, rows in parts])))
+
+        self.run(add)
         return np.asarray(sum(counts))
 
     def minimise(self, risk: Risk, sigma: Floats, inverse: bool = False) -> Floats:

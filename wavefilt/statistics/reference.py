@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,8 +18,6 @@ RANKS = 1 << 14
 """Number of sorted magnitudes whose risk is computed at once, to save memory."""
 LARGEST_INVERSE = 1e6
 """Upper limit of 1/|d| in units of 1/sigma, so that the inverses of zeros do not hide the others in a sum."""
-AT_ONCE = 1 << 16
-"""Number of coefficients whose magnitudes are computed at once for counts."""
 LEAF = 1 << 16
 """Number of squares that are added up at once: the sums of rows are those of rows read in parts, bit for bit."""
 
@@ -136,26 +134,14 @@ def between(pairs: Array, weight: float) -> Floats:
 
 def exceeding(rows: Array, thresholds: Floats) -> Counts:
     """Count the |d| of each row (rows, coefficients) that are at least its threshold (rows,)."""
-    counts = np.zeros(len(rows), np.int64)
-    for part in _parts(rows):
-        counts += np.count_nonzero(np.abs(part) >= thresholds[:, None], axis=1)
-    return counts
+    return np.asarray(np.count_nonzero(np.abs(rows) >= thresholds[:, None], axis=1))
 
 
 def histogram(rows: Array, widths: Floats, bins: int) -> Counts:
     """Count the |d| of each row in bins of its width (rows,), as `Statistics.histogram` does; shape (rows, bins)."""
-    counts = np.zeros((len(rows), bins), np.int64)
     scale = np.divide(1, widths, out=np.zeros_like(widths), where=widths > 0)[:, None]
-    for part in _parts(rows):
-        place = np.fmin(np.abs(part) * scale, bins - 1).astype(np.int64)
-        for row, own in zip(counts, place, strict=True):
-            row += np.bincount(own, minlength=bins)
-    return counts
-
-
-def _parts(rows: Array) -> Iterator[Array]:
-    length = max(AT_ONCE // max(len(rows), 1), 1)
-    return (rows[:, start : start + length] for start in range(0, rows.shape[1], length))
+    places = np.fmin(np.abs(rows) * scale, bins - 1).astype(np.int64)
+    return np.array([np.bincount(own, minlength=bins) for own in places])
 
 
 def least_risk(risk: Risk, magnitudes: Array, sigma: Floats, inverse: bool = False) -> Floats:
