@@ -35,10 +35,7 @@ from wavefilt.wavelets.filters import WaveletLike
 try:
     import dask.array as da
     from dask.base import tokenize
-    from dask.core import flatten
-    from dask.delayed import Delayed
     from dask.graph_manipulation import bind
-    from dask.highlevelgraph import HighLevelGraph
 except ImportError as error:
     raise ImportError(f'wavefilt.dask needs dask ({error}): pip install "wavefilt[dask]"') from error
 
@@ -294,8 +291,6 @@ def _denoise_in_passes(x: da.Array, job: _BlockJob, dtype: DType) -> da.Array:
             more = {"split_every": MERGED, "concatenate": False, "keepdims": True, **objects}
             counted = da.reduction(counted, _counted, _merged, axis=axis, **more)
         state = counting = da.map_blocks(_after, state, counted, name=f"{name}-state-{number}", **objects)
-        done, keys = f"{name}-{number}", list(flatten(state.__dask_keys__()))
-        after = Delayed(done, HighLevelGraph.from_collections(done, {done: keys}, [state]), layer=done)
-        source = bind(padded, after)  # blocks are read again after the pass, not kept in memory
+        source = bind(padded, state)  # blocks are read again after the pass, not kept in memory
     finish, meta = partial(job.finish, dtype=dtype), x._meta.astype(dtype)
     return da.map_blocks(finish, source, state, live, name=name, chunks=x.chunks, dtype=dtype, meta=meta)
