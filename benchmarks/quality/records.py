@@ -464,16 +464,6 @@ def ragged(x: Samples, statics: float, scatter: float) -> Samples:
     return np.asarray(factor * fft.irfft(turn * fft.rfft(x, 2 * x.shape[1]))[:, : x.shape[1]])
 
 
-def image() -> Samples | None:
-    """Return scikit-image's photograph of a cameraman without its mean; None without scikit-image."""
-    if version("scikit-image") is None:
-        return None
-    from skimage import data
-
-    x = data.camera() / 255
-    return np.asarray(x - x.mean())
-
-
 def field_noise(shape: tuple[int, ...], rng: np.random.Generator) -> Samples:
     """Return a different piece of recorded noise above 1 Hz for each trace, all of one standard deviation."""
     count, noises = shape[1], [window.filtered for window in field_windows()]
@@ -490,11 +480,10 @@ def sections(field: Sequence[Path] = ()) -> Iterator[tuple[str, str, Samples]]:
         yield "24 traces", name, x[NARROW]
         for group, (statics, scatter) in RAGGED.items():
             yield group, name, ragged(x, statics, scatter)
-    own, photograph = gather(), image()
+    own, photograph = gather(), pywt.data.camera() / 255
     if own is not None:
         yield "24 traces", "seismic.dat", own[0]
-    if photograph is not None:
-        yield "image", "cameraman", photograph
+    yield "image", "cameraman", photograph - photograph.mean()
     for path in field:
         x = np.asarray(wavefilt.read(path).samples, np.float64)
         yield "field", path.name, x - x.mean(axis=1, keepdims=True)
