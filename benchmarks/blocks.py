@@ -19,7 +19,7 @@ from wavefilt.benchmarks.common import columns
 from wavefilt.benchmarks.common.columns import MODELS, Implementation, Mismatch, Prepared, labels
 from wavefilt.benchmarks.common.environment import result
 from wavefilt.benchmarks.common.measuring import gpu_time
-from wavefilt.benchmarks.common.tables import Column, Report, Row, Table, scaled, size
+from wavefilt.benchmarks.common.tables import Column, Report, Row, Table, size
 from wavefilt.benchmarks.ske.fit import Case
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import DWT
@@ -158,9 +158,9 @@ def report(found: Row) -> Report:
     label, estimated = labels(found), bool(found["estimates"]["calibration"])
     for name, kernel in label.items():
         if any(row["times"] for row in found["rows"]):
-            heads[f"{kernel}|measured"] = scaled(f"times[{name}][median]", 1e3)
+            heads[f"{kernel}|measured"] = f"?{{times[{name}][median]:us}}"
         for model in MODELS if estimated else ():
-            heads[f"SKE|{model}#{name}"] = scaled(f"estimates[{name}][{model}]", 1e3)
+            heads[f"SKE|{model}#{name}"] = f"?{{estimates[{name}][{model}]:us}}"
     times = Table(f"{size(found['samples'])} samples by threads of a block, microseconds", heads)(found)
     chosen = CHOICES({"rows": [{"label": label[name], **entry} for name, entry in found["choices"].items()]})
     notes = columns.notes(found, at=lambda row: f"{row['block']} threads")

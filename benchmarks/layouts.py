@@ -18,7 +18,7 @@ from wavefilt import backends, engine
 from wavefilt.benchmarks.common.columns import release
 from wavefilt.benchmarks.common.environment import result
 from wavefilt.benchmarks.common.measuring import difference, gpu_time, signal
-from wavefilt.benchmarks.common.tables import Report, Row, Table, scaled
+from wavefilt.benchmarks.common.tables import Report, Row, Table, filled
 from wavefilt.benchmarks.ske.counts import PAIRS, Problem, analysis_cost, forward, inverse, synthesis_cost
 from wavefilt.ske import devices
 from wavefilt.ske.calibrated import Launch, estimate
@@ -170,12 +170,11 @@ def _measured(
     return row
 
 
-def _pair(path: str, factor: float, *layouts: str) -> Callable[[Row], str]:
-    """Return a column with the values of a ``path`` for padded and plain tiles, or for the ``layouts`` given."""
-    column = scaled(path, factor)
+def _pair(value: str, *layouts: str) -> Callable[[Row], str]:
+    """Return a column with a ``value`` for padded and plain tiles, or for the ``layouts`` given."""
 
     def cell(row: Row) -> str:
-        first, second = (column(row[layout]) for layout in layouts or ("padded", "plain"))
+        first, second = (filled(f"?{{{value}}}", row[layout]) for layout in layouts or ("padded", "plain"))
         return first if first == second == "-" else f"{first} / {second}"
 
     return cell
@@ -195,16 +194,16 @@ TIMES = Table(
     "Kernels of the GPU: padded tiles / plain tiles; times in microseconds",
     {
         "samples": "{name}",
-        "forward": _pair("times[forward][median]", 1e3),
-        "forward|by SKE": _pair("estimates[forward]", 1e3),
-        "inverse": _pair("times[inverse][median]", 1e3),
-        "inverse|by SKE": _pair("estimates[inverse]", 1e3),
-        "denoising": _pair("times[denoise][median]", 1e3),
-        "denoising,|fast math": _pair("times[denoise][median]", 1e3, "fast", "plain fast"),
-        "thousand conflicts,|forward": _pair("profiled[forward]", 1e-3),
-        "by the|model": _pair("conflicts[forward]", 1e-3),
-        "thousand conflicts,|inverse": _pair("profiled[inverse]", 1e-3),
-        "by the|model#2": _pair("conflicts[inverse]", 1e-3),
+        "forward": _pair("times[forward][median]:us"),
+        "forward|by SKE": _pair("estimates[forward]:us"),
+        "inverse": _pair("times[inverse][median]:us"),
+        "inverse|by SKE": _pair("estimates[inverse]:us"),
+        "denoising": _pair("times[denoise][median]:us"),
+        "denoising,|fast math": _pair("times[denoise][median]:us", "fast", "plain fast"),
+        "thousand conflicts,|forward": _pair("profiled[forward]:thousands"),
+        "by the|model": _pair("conflicts[forward]:thousands"),
+        "thousand conflicts,|inverse": _pair("profiled[inverse]:thousands"),
+        "by the|model#2": _pair("conflicts[inverse]:thousands"),
         "error": "{padded[error]:.1e}",
     },
     _by_layout,

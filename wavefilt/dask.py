@@ -247,11 +247,6 @@ def _merged(counted: list[Counted], **axes: Any) -> Counted:
     return merged(counted)
 
 
-def _after(state: State, counted: Counted) -> State:
-    """Return the state after a pass; a state that is complete is unchanged."""
-    return state.after(counted) if state.passes else state
-
-
 def _no_pass(add: Callable[[Details], None]) -> None:
     raise TypeError("a mergeable rule asked for statistics other than the ones that it declares")
 
@@ -290,7 +285,7 @@ def _denoise_in_passes(x: da.Array, job: _BlockJob, dtype: DType) -> da.Array:
         for axis in range(last, -1 if job.pooled else last - 1, -1):  # the last axis first, for sums in order
             more = {"split_every": MERGED, "concatenate": False, "keepdims": True, **objects}
             counted = da.reduction(counted, _counted, _merged, axis=axis, **more)
-        state = counting = da.map_blocks(_after, state, counted, name=f"{name}-state-{number}", **objects)
+        state = counting = da.map_blocks(State.after, state, counted, name=f"{name}-state-{number}", **objects)
         source = bind(padded, state)  # blocks are read again after the pass, not kept in memory
     finish, meta = partial(job.finish, dtype=dtype), x._meta.astype(dtype)
     return da.map_blocks(finish, source, state, live, name=name, chunks=x.chunks, dtype=dtype, meta=meta)

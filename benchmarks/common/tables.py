@@ -117,6 +117,8 @@ def spread(times: Times) -> float:
 FORMATS: dict[str, Callable[[Any], str]] = {
     "n": number,
     "size": size,
+    "us": lambda milliseconds: number(1e3 * milliseconds),
+    "thousands": lambda count: number(1e-3 * count),
     "quartiles": quartiles,
     "spread": lambda times: f"{number(times['median'])} ±{spread(times):.0%}",
 }
@@ -140,13 +142,3 @@ def filled(column: Column, row: Row) -> str:
         if column.startswith("?"):
             return "-"
         raise
-
-
-def scaled(path: str, factor: float) -> Callable[[Row], str]:
-    """Return a column with the number at a ``path`` of format fields, times a factor; "-" if the row lacks it."""
-
-    def cell(row: Row) -> str:
-        found = filled(f"?{{{path}}}", row)
-        return found if found == "-" else number(factor * float(found))
-
-    return cell

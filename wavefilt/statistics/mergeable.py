@@ -195,7 +195,7 @@ class State:
         return [np.zeros(interval.bins, dtypes[level - 1]) for level, _, interval in self.places]
 
     def after(self, counted: Counted) -> State:
-        """Return the state after a pass with these counts of all parts."""
+        """Return the state after a pass with these counts of all parts; a complete state is unchanged."""
         upto = {place: table.cumsum(dtype=np.int64) for place, table in zip(self.places, counted.tables, strict=True)}
         below = dict(zip(upto, counted.below or [0] * len(upto), strict=True))
         search = dict(self.search)
