@@ -114,7 +114,7 @@ FUNCTIONS = ("Blocks", "Bumps", "HeaviSine", "Doppler")
 
 
 def functions(samples: int) -> dict[str, Samples]:
-    """Return the test functions at equidistant times, as many as a power of two."""
+    """Return the test functions at equidistant times; ``samples`` is a power of two."""
     return {name: np.asarray(pywt.data.demo_signal(name, samples)) for name in FUNCTIONS}
 
 

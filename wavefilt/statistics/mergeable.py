@@ -404,7 +404,7 @@ class PassStatistics:
         return self._summed(lambda part: part.histogram(level, widths, bins))
 
     def _summed(self, count: Callable[[Statistics], Counts]) -> Counts:
-        """Return the sum of these whole numbers over the chunks, whose details are those of the only group."""
+        """Return the sum of counts over all parts of the chunks, whose details belong to the only group."""
         counts: list[Counts] = []
 
         def add(details: Details) -> None:

@@ -139,9 +139,9 @@ class Axis:
         return flat[..., half : half + self.samples]
 
     def spread(self, values: Array, around: int) -> Array:
-        """Return the values of windows (..., count) at the samples (..., samples), in the mean over ``around`` of them.
+        """Interpolate values of the windows (..., count) to (..., samples), averaged over ``around`` samples.
 
-        A sample has the values of both its windows, by the squares of their tapers.
+        Each sample has the values of its two windows, weighted by the squares of their tapers.
         """
         from scipy.ndimage import uniform_filter1d
 
