@@ -91,10 +91,7 @@ def read(path: str | bytes | os.PathLike[str] | BinaryIO, layout: Layout, format
         return _read(io.BytesIO(content), str(getattr(path, "name", "-")), format, layout)
     name, layout = resolve(path, layout)
     if os.path.isdir(name):
-        try:
-            return contents_of(folder_format(name, format).open(name, layout), name)
-        except FormatError as error:
-            raise about(name, error) from error
+        return contents_of(open_source(name, layout, format), name)
     with open(name, "rb") as file:
         return _read(file if file.seekable() else io.BytesIO(file.read()), name, format, layout)
 
