@@ -195,7 +195,7 @@ def open_source(path: str | os.PathLike[str], layout: Layout, format: str | None
         try:
             if os.path.isdir(name):
                 return folder_format(name, format).open(name, layout)
-            file = stack.enter_context(open(name, "rb", buffering=0))
+            file = stack.enter_context(open(name, "rb"))
             if file.seekable():
                 chosen = _format_of(Probe(file), format or ("raw" if layout.dtype else None), streamed=True)
             if chosen is not None and chosen.streamed:
