@@ -133,9 +133,9 @@ class Rows(ABC):
         return self.backend.decompose(x, job.analysis)
 
     def write(self, chunk: Chunk, pyramid: Pyramid, shrinkage: Shrinkage, job: Job) -> bool:
-        """Write a denoised chunk; return whether all its samples were finite, as all contribute to an approximation."""
+        """Write a chunk, denoised with the shrinkage of all rows; return whether its approximation was finite."""
         options, finite = job.options, bool(np.isfinite(np.abs(pyramid.coefficients[0])).all())
-        y = self.backend.reconstruct(pyramid, shrinkage)
+        y = self.backend.reconstruct(pyramid, shrinkage.of_rows(chunk.rows))
         if options.trend is not None:
             self._with_trends(chunk, y, y, np.add)
         self.put(chunk, options.blended(self.x, y) if options.blend else y)

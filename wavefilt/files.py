@@ -317,7 +317,11 @@ class FileRows(engine.Rows):
             if measured is None:
                 raise ValueError(SQUARES_OVERFLOW)
             sigma[:, numbers], thresholds[:, numbers] = measured.sigma, measured.thresholds
-            self._shrink(own, job, kept, Shrinkage(options.function(samples), thresholds, sigma))
+            write = partial(self.write, shrinkage=Shrinkage(options.function(samples), thresholds, sigma), job=job)
+            if kept is None:
+                self.run(own, job, write)
+            else:
+                write(own[0], kept)
             for row in numbers.tolist():
                 if not record and self.constant(row):
                     sigma[:, row] = thresholds[:, row] = 0
@@ -355,26 +359,11 @@ class FileRows(engine.Rows):
             found = [(sigma[:0], thresholds) for sigma, thresholds in found]
         return [sigma for sigma, _ in found], [thresholds for _, thresholds in found]
 
-    def run(self, group: Sequence[Chunk], job: Job, visit: Callable[[Chunk, Pyramid], None]) -> None:
+    def run(self, group: Sequence[Chunk], job: Job, visit: Callable[[Chunk, Pyramid], object]) -> None:
         """Make a pass over the chunks of a group: call a function with each chunk and its coefficients."""
         self._expected = self.ahead(map(_pieces, group))
         for chunk in group:
             visit(chunk, self.decompose(chunk, job))  # not named: its memory is free for the next
-
-    def _shrink(self, group: Sequence[Chunk], job: Job, kept: Pyramid | None, shrinkage: Shrinkage) -> None:
-        """Write the denoised chunks of a group, of which ``kept`` are the coefficients if there is only one.
-
-        Raises ValueError if a sample is not finite.
-        """
-
-        def write(chunk: Chunk, pyramid: Pyramid) -> None:
-            if not self.write(chunk, pyramid, shrinkage.of_rows(chunk.rows), job):
-                raise ValueError(SQUARES_OVERFLOW)
-
-        if kept is None:
-            self.run(group, job, write)
-        else:
-            write(group[0], kept)
 
     def take(self, chunk: Chunk) -> Array:
         if self.x.shape[1] != chunk.length:

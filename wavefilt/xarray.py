@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from datetime import UTC, datetime
 from typing import Unpack
 
@@ -58,11 +58,17 @@ class DataArrayAccessor:
         TypeError for samples that are not numbers.
         """
         array = self._array
+        check_names(options, "dim")
+        registry.check_name(backend)
         dims = transformed(dim, array.dims)
         time, axes = dims[-1], [array.dims.index(own) for own in dims]
-        options, chosen = _in_samples(array, dims, wavelet, options, backend)
+        coordinate, name = np.array([]), f"dimension {time!r} without coordinate"
         if time in array.coords:
-            check_even(array[time].values, f"coordinate {time!r}", f"drop it with x.drop_vars({time!r})")
+            coordinate, name = array[time].values, f"coordinate {time!r}"
+            check_even(coordinate, name, f"drop it with x.drop_vars({time!r})")
+        sigma = Clock.of_coordinate(coordinate, name).in_samples(options.get("sigma", "level"))
+        options = {**options, "sigma": sigma}
+        chosen = Options(wavelet, **options, ndim=2 if len(dims) == 2 else 1)
         if array.chunks is None:
             samples = denoise(array.data, wavelet, backend=backend, **along(axes), **options)
         else:
@@ -72,7 +78,7 @@ class DataArrayAccessor:
         new = array.copy(deep=False, data=samples)
         new.encoding = {}  # integers as stored would round the denoised samples
         line = chosen.history(chosen.level_for(*(array.sizes[own] for own in dims)), dim=dim, backend=backend)
-        return new.assign_attrs(history=_extended(array.attrs, line))
+        return new.assign_attrs(history=_extended(array.attrs, f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {line}"))
 
 
 @xarray.register_dataset_accessor("wavefilt")
@@ -98,7 +104,6 @@ class DatasetAccessor:
         """
         dataset = self._dataset
         dims = transformed(dim, tuple(dataset.dims))
-        _, chosen = _in_samples(dataset, dims, wavelet, options, backend)
         denoised = {}
         for name, array in dataset.data_vars.items():
             if set(dims) <= set(array.dims) and array.dtype.kind in "iufc":
@@ -112,29 +117,10 @@ class DatasetAccessor:
             raise ValueError(
                 f"no numeric variable has the dimension{'s' * (len(dims) - 1)} {dim!r}; variables: {names}"
             )
-        line = chosen.history(chosen.level_for(*(dataset.sizes[own] for own in dims)), dim=dim, backend=backend)
+        line = next(iter(denoised.values())).attrs["history"].rpartition("\n")[2]
         return dataset.assign(denoised).assign_attrs(history=_extended(dataset.attrs, line))
 
 
-def _in_samples(
-    data: xarray.DataArray | xarray.Dataset,
-    dims: Sequence[Hashable],
-    wavelet: WaveletLike | None,
-    options: Keywords,
-    backend: str,
-) -> tuple[Keywords, Options]:
-    """Return the keywords with noise in samples, and the checked options, for one dimension or a pair."""
-    check_names(options, "dim")
-    registry.check_name(backend)
-    dim = dims[-1]
-    name = f"coordinate {dim!r}" if dim in data.coords else f"dimension {dim!r} without coordinate"
-    coordinate = data[dim].values if dim in data.coords else np.array([])
-    clock = Clock.of_coordinate(coordinate, name)
-    own: Keywords = {**options, "sigma": clock.in_samples(options.get("sigma", "level"))}
-    return own, Options(wavelet, **own, ndim=2 if len(dims) == 2 else 1)
-
-
 def _extended(attributes: Mapping[str, ArrayLike], line: str) -> str:
-    """Return the history in these attributes and this line, preceded by the time as in the CF conventions."""
-    before = [str(old) for old in np.atleast_1d(attributes.get("history", [])) if str(old)]
-    return "\n".join([*before, f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {line}"])
+    """Return the history in these attributes and this line, which begins with the time as in the CF conventions."""
+    return "\n".join([*(str(old) for old in np.atleast_1d(attributes.get("history", [])) if str(old)), line])

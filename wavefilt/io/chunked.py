@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from wavefilt.arrays import Array, DType
+from wavefilt.arrays import Array
 from wavefilt.errors import FormatError, OutputExists
 from wavefilt.io.atomic import temporary
 from wavefilt.io.base import Contents, Format, Headers, Layout, refuse_dataset, refused
@@ -45,13 +45,16 @@ METADATA = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
 class ChunkedArray:
     """Samples of an array of h5py or zarr; traces are numbered in C order of all axes except the axis of samples."""
 
-    def __init__(self, array: h5py.Dataset | zarr.Array, axis: int | None, chunks: Sequence[int] | None) -> None:
-        """``chunks`` is the shape of the unit of decoding, None for an array stored without chunks.
+    name = ""
+    """The name of the file or store, for errors."""
 
-        Raises FormatError for an array without samples, or of other things than numbers.
-        """
+    def __init__(self, array: h5py.Dataset | zarr.Array, axis: int | None) -> None:
+        """Raise FormatError for an array without samples, or of other things than numbers."""
         self.array, self.dtype = array, np.dtype(array.dtype)
         self._axis = sample_axis(array.shape, self.dtype, axis)
+        note = f"integer samples are written as {written(self.dtype)}"
+        self.notes: tuple[str, ...] = (note,) if self.dtype.kind in "iu" else ()
+        chunks = getattr(array, "shards", None) or array.chunks  # the unit of decoding, None without chunks
         lengths = [*chunks] if chunks else [1] * len(array.shape)
         size = self.dtype.itemsize
         self._samples = lengths.pop(self._axis)
@@ -63,8 +66,9 @@ class ChunkedArray:
         self.overhead = COPIES * max(prod(lengths) * self._samples * size, BLOCK)
 
     def read(self, rows: slice, first: int, out: Array) -> None:
-        for place, part in self._blocks(rows, first, out):
-            part[:] = np.moveaxis(self.array[place], self._axis, -1)
+        with refused(f"{self.name}: a part of the array is missing or damaged", OSError):
+            for place, part in self._blocks(rows, first, out):
+                part[:] = np.moveaxis(self.array[place], self._axis, -1)
 
     def write(self, rows: slice, first: int, values: Array) -> None:
         for place, part in self._blocks(rows, first, values):
@@ -106,11 +110,6 @@ def _divided(side: slice, length: int) -> list[slice]:
     return [slice(a, b) for a, b in pairwise(edges)]
 
 
-def notes(dtype: DType) -> tuple[str, ...]:
-    """Return the remark about an array of this dtype in HDF5 or Zarr."""
-    return (f"integer samples are written as {written(dtype)}",) if dtype.kind in "iu" else ()
-
-
 def _package(name: str) -> ModuleType:
     """Import a package of the extra. Raises FormatError if it is not installed."""
     with refused(f'{name} is needed: pip install "wavefilt[formats]"'):
@@ -120,30 +119,23 @@ def _package(name: str) -> ModuleType:
 # ---------------------------------------------------------------------------------------------------------- HDF5
 
 
-class Hdf5File(Source):
+class Hdf5File(ChunkedArray, Source):
     """A `Source` of a dataset. Raises FormatError for a damaged file, and a dataset that cannot be denoised."""
 
     def __init__(self, file: BinaryIO, layout: Layout) -> None:
         layout.only("hdf5", "dt", "axis", "component")
-        self._axis = layout.axis
         with ExitStack() as stack, refused("damaged or truncated HDF5 file"):
             self._hdf5 = stack.enter_context(_opened(file, "r"))
-            self._dataset, self._array = _found(self._hdf5, layout)
+            self._dataset, dataset = _found(self._hdf5, layout)
+            ChunkedArray.__init__(self, dataset, layout.axis)
             self.attributes: dict[str, Any] = {}
-            for name in self._array.array.attrs:
+            for name in dataset.attrs:
                 with suppress(OSError, TypeError, RuntimeError):  # of a type that h5py cannot read
-                    self.attributes[name] = self._array.array.attrs[name]
+                    self.attributes[name] = dataset.attrs[name]
             stack.pop_all()
         interval = self.attributes.get(INTERVAL)
         interval = float(interval) if isinstance(interval, float) and 0 < interval < inf else None
-        super().__init__(file, "hdf5", layout.dt or interval)
-        array = self._array
-        self.shape, self.dtype, self.notes = array.shape, array.dtype, notes(array.dtype)
-        self.neighbours, self.overhead = array.neighbours, array.overhead
-
-    def read(self, rows: slice, first: int, out: Array) -> None:
-        with refused(f"{self.name}: the file became shorter, or is damaged", OSError):
-            self._array.read(rows, first, out)
+        Source.__init__(self, file, "hdf5", layout.dt or interval)
 
     @contextmanager
     def rewritten(self, file: BinaryIO) -> Iterator[ChunkedArray]:
@@ -151,7 +143,7 @@ class Hdf5File(Source):
         shutil.copyfileobj(self._file, file, 1 << 20)
         file.flush()
         with _opened(file, "r+") as copy:
-            yield _rewritten(copy, self._dataset, self._axis)
+            yield ChunkedArray(_rewritten(copy, self._dataset), self._axis)
 
     def close(self) -> None:
         self._hdf5.close()
@@ -180,13 +172,11 @@ class Hdf5(StreamedFormat):
 
 
 def _opened(file: BinaryIO, mode: str) -> h5py.File:
-    h5py = _package("h5py")
-    with refused("damaged or truncated HDF5 file"):
-        return h5py.File(file if isinstance(file, io.BytesIO) else file.name, mode)  # faster by its name
+    return _package("h5py").File(file if isinstance(file, io.BytesIO) else file.name, mode)  # faster by its name
 
 
-def _found(file: h5py.File, layout: Layout) -> tuple[str, ChunkedArray]:
-    """Return name and samples of the dataset asked for, or of the only one. Raises FormatError if there is none."""
+def _found(file: h5py.File, layout: Layout) -> tuple[str, h5py.Dataset]:
+    """Return the name asked for, or the only one, and its dataset. Raises FormatError if there is none."""
     import h5py
 
     names: list[str] = []
@@ -202,17 +192,17 @@ def _found(file: h5py.File, layout: Layout) -> tuple[str, ChunkedArray]:
     dataset = file[asked]
     if dataset.is_virtual or dataset.external or dataset.file != file:
         raise FormatError(f"the samples of {asked} are stored in other files; copy the dataset into this one first")
-    return asked, ChunkedArray(dataset, layout.axis, dataset.chunks)
+    return asked, dataset
 
 
-def _rewritten(file: h5py.File, name: str, axis: int | None) -> ChunkedArray:
+def _rewritten(file: h5py.File, name: str) -> h5py.Dataset:
     """Return the dataset for denoised samples; one of integers is replaced by one of floats, otherwise like it."""
     import h5py
 
     old = file[name]
     dtype = written(old.dtype)
     if dtype == old.dtype:
-        return ChunkedArray(old, axis, old.chunks)
+        return old
     if h5py.h5o.get_info(old.id).rc > 1 or not isinstance(file.get(name, getlink=True), h5py.HardLink):
         raise FormatError(f"{name} has other names, which would keep the integers; copy it to a file first")
     new = file.create_dataset_like(None, old, dtype=dtype, scaleoffset=None)
@@ -225,26 +215,21 @@ def _rewritten(file: h5py.File, name: str, axis: int | None) -> ChunkedArray:
             before.detach_scale(scale)
     del file[name]
     file[name] = new
-    return ChunkedArray(new, axis, new.chunks)
+    return new
 
 
 # ---------------------------------------------------------------------------------------------------------- Zarr
 
 
-class Store(Source):
+class Store(ChunkedArray, Source):
     """A source of an array. Raises FormatError for a folder that is no Zarr store, or has no such array."""
 
     def __init__(self, path: str, layout: Layout) -> None:
         layout.only("zarr", "dt", "axis", "component")
-        self.format, self.name, self._axis, self.interval = "zarr", path, layout.axis, layout.dt
-        self._component, self.array = _opened_store(path, layout.component)
-        traces = self._traces = self._traces_of(self.array)
-        self.shape, self.dtype, self.notes = traces.shape, traces.dtype, notes(traces.dtype)
-        self.neighbours, self.overhead = traces.neighbours, traces.overhead
+        self.format, self.name, self.interval = "zarr", path, layout.dt
+        self._component, array = _opened_store(path, layout.component)
+        super().__init__(array, layout.axis)
         self._before = self._state()
-
-    def _traces_of(self, array: zarr.Array) -> ChunkedArray:
-        return ChunkedArray(array, self._axis, array.shards or array.chunks)
 
     def _state(self) -> tuple[int, int, int]:
         """Return number, size and last change of the files of the array: chunks that are removed are read as empty."""
@@ -255,10 +240,6 @@ class Store(Source):
 
     def close(self) -> None:
         """Nothing is open."""
-
-    def read(self, rows: slice, first: int, out: Array) -> None:
-        with refused(f"{self.name}: a chunk became shorter, or is damaged", OSError):
-            self._traces.read(rows, first, out)
 
     @contextmanager
     def create(self, path: Path, *, overwrite: bool) -> Iterator[Target]:
@@ -276,7 +257,7 @@ class Store(Source):
 
         with temporary(target) as new, temporary(target) as old:
             shutil.copytree(self.name, new, ignore=chunks)
-            yield self._traces_of(_emptied(new, self._component, self.array))
+            yield ChunkedArray(_emptied(new, self._component, self.array), self._axis)
             check_folder(Path(self.name), target, overwrite=overwrite)
             try:
                 if os.path.lexists(target):

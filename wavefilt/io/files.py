@@ -46,10 +46,6 @@ NOT_READ = {
 """Patterns at the start of files that are recognised and not read, and what to do with them."""
 
 
-class NotStreamed(FormatError):
-    """A file of a format that cannot be read in parts."""
-
-
 # ----------------------------------------------------------------------------------------------------------- paths
 
 
@@ -91,10 +87,7 @@ def read(path: str | bytes | os.PathLike[str] | BinaryIO, layout: Layout, format
         return _read(io.BytesIO(content), str(getattr(path, "name", "-")), format, layout)
     name, layout = resolve(path, layout)
     if os.path.isdir(name):
-        try:
-            return contents_of(folder_format(name, format).open(name, layout), name)
-        except FormatError as error:
-            raise about(name, error) from error
+        return contents_of(open_source(name, layout, format), name)
     with open(name, "rb") as file:
         return _read(file if file.seekable() else io.BytesIO(file.read()), name, format, layout)
 
@@ -190,7 +183,7 @@ def about(path: str, error: FormatError, format: Format | None = None, hint: str
 def open_source(path: str | os.PathLike[str], layout: Layout, format: str | None = None) -> Source:
     """Open a file, or ``path::dataset``, whose traces can be read in parts; raw binary if the layout has a dtype.
 
-    Raises NotStreamed for other formats, FormatError for a damaged file, OSError if it cannot be read.
+    Raises LayoutError for other formats, FormatError for a damaged file, OSError if it cannot be read.
     """
     name, layout = resolve(path, layout)
     with ExitStack() as stack:
@@ -198,7 +191,7 @@ def open_source(path: str | os.PathLike[str], layout: Layout, format: str | None
         try:
             if os.path.isdir(name):
                 return folder_format(name, format).open(name, layout)
-            file = stack.enter_context(open(name, "rb", buffering=0))
+            file = stack.enter_context(open(name, "rb"))
             if file.seekable():
                 chosen = _format_of(Probe(file), format or ("raw" if layout.dtype else None), streamed=True)
             if chosen is not None and chosen.streamed:
@@ -207,7 +200,7 @@ def open_source(path: str | os.PathLike[str], layout: Layout, format: str | None
                 return source
             *others, last = (format.name for format in FORMATS.values() if format.streamed)
             only = f"only {', '.join(others)} and {last} files are streamed (`max_memory`)"
-            raise NotStreamed(f"{only}; convert the file, or denoise it in memory")
+            raise LayoutError(f"{only}; convert the file, or denoise it in memory")
         except FormatError as error:
             raise about(name, error, chosen if chosen and chosen.streamed else None) from error
 

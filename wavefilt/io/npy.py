@@ -11,7 +11,7 @@ import shutil
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -64,34 +64,27 @@ class Npy(StreamedFormat):
         return out.getvalue()
 
 
-@dataclass(frozen=True)
-class Member:
-    """An array of an archive: the file in which it lies, and its name there."""
-
-    npy: NpyFile
-    archive: bytes
-    name: str
-
-
 class Npz(Format):
+    """Archives of `.npy` files; ``Contents.origin`` is the array to denoise, the archive, and the name in it."""
+
     name, marks, endings, seismic = "npz", rb"PK(\x03\x04|\x05\x06)", (".npz",), False
 
     def read(self, data: bytes, layout: Layout) -> Contents:
         layout.only("npz", "dt", "axis", "component")
         name, content = _member(data, layout.component)
         npy = NpyFile(io.BytesIO(content), replace(layout, component=None))
-        return replace(contents_of(npy), format="npz", origin=Member(npy, data, name))
+        return replace(contents_of(npy), format="npz", origin=(npy, data, name))
 
     def write(self, contents: Contents) -> bytes:
         """Return the archive with the new array; every other member is kept. Raises FormatError if one is damaged."""
         import zipfile
 
-        origin: Member = contents.origin
-        new_array, out = Npy().write(replace(contents, origin=origin.npy)), io.BytesIO()
-        with zipfile.ZipFile(io.BytesIO(origin.archive)) as old, zipfile.ZipFile(out, "w") as new:
+        npy, archive, name = contents.origin
+        new_array, out = Npy().write(replace(contents, origin=npy)), io.BytesIO()
+        with zipfile.ZipFile(io.BytesIO(archive)) as old, zipfile.ZipFile(out, "w") as new:
             for entry in old.infolist():
                 with refused(f"{entry.filename!r} of the archive cannot be kept; repack it without that one"):
-                    if entry.filename == origin.name:
+                    if entry.filename == name:
                         new.writestr(entry, new_array, compress_type=entry.compress_type)
                         continue
                     with old.open(entry) as source, new.open(copy.copy(entry), "w") as target:

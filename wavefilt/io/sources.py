@@ -174,7 +174,8 @@ class ContiguousFile(Source):
             if places.inner > 1 or places.gap:
                 stored, samples = self._between(item, *part.shape)
                 samples[:] = part
-            self._put(item, np.ascontiguousarray(stored))
+            self._seek(item)
+            self._file.write(np.ascontiguousarray(stored).data)
 
     def _blocks(self, rows: slice, first: int, count: int) -> Iterator[tuple[tuple[slice, slice], int]]:
         """Yield neighbouring rows and samples, counted from the first ones, and their item: at most `WORKSPACE` bytes.
@@ -211,20 +212,9 @@ class ContiguousFile(Source):
 
     def _fill(self, item: int, out: Array) -> None:
         """Fill a C-contiguous array. Raises OSError if the file ends first."""
-        view, filled = out.reshape(-1).view(np.uint8).data, 0
         self._seek(item)
-        while filled < len(view):
-            got = self._file.readinto(view[filled:])  # type: ignore[attr-defined]
-            if not got:
-                raise OSError(f"{self.name}: the file became shorter while it was read")
-            filled += got
-
-    def _put(self, item: int, values: Array) -> None:
-        """Write a C-contiguous array."""
-        view, written = values.reshape(-1).view(np.uint8).data, 0
-        self._seek(item)
-        while written < len(view):
-            written += self._file.write(view[written:])
+        if self._file.readinto(out) < out.nbytes:  # type: ignore[attr-defined]
+            raise OSError(f"{self.name}: the file became shorter while it was read")
 
 
 def rounded(samples: Array, dtype: DType) -> Array:
