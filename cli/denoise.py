@@ -17,7 +17,7 @@ import click
 from wavefilt import backends, report
 from wavefilt.arrays import compute_dtype
 from wavefilt.io import encode, write
-from wavefilt.io.files import NotStreamed, check_output, open_source, split
+from wavefilt.io.files import check_output, open_source, split
 from wavefilt.memory import spelled, whole_bytes_factor
 from wavefilt.options import Clock, to_argv
 from wavefilt.recording import Recording, streamed
@@ -25,7 +25,7 @@ from wavefilt.report import Facts
 from wavefilt.transforms import find
 from wavefilt.vocabulary import check
 
-from . import Failure, as_flags, message, read_errors, run_errors, tell, usage_errors
+from . import as_flags, read_errors, run_errors, tell, usage_errors
 from .files import plan, read
 from .options import BATCH, COMPUTING, FLAGS, INPUT, IO, LAYOUT, METHOD, NOISE, PICTURES, Request, chosen, command
 from .progress import bar
@@ -195,10 +195,7 @@ def _streamed(source: str, target: str, request: Request, limit: int, *automatic
     from wavefilt.files import stream
 
     with read_errors(source):
-        try:
-            opened = open_source(source, request.layout, request.format)
-        except NotStreamed as error:
-            raise Failure(message(error), 2) from error
+        opened = open_source(source, request.layout, request.format)
     with (
         closing(opened),
         run_errors(source, *automatic),

@@ -46,10 +46,6 @@ NOT_READ = {
 """Patterns at the start of files that are recognised and not read, and what to do with them."""
 
 
-class NotStreamed(FormatError):
-    """A file of a format that cannot be read in parts."""
-
-
 # ----------------------------------------------------------------------------------------------------------- paths
 
 
@@ -190,7 +186,7 @@ def about(path: str, error: FormatError, format: Format | None = None, hint: str
 def open_source(path: str | os.PathLike[str], layout: Layout, format: str | None = None) -> Source:
     """Open a file, or ``path::dataset``, whose traces can be read in parts; raw binary if the layout has a dtype.
 
-    Raises NotStreamed for other formats, FormatError for a damaged file, OSError if it cannot be read.
+    Raises LayoutError for other formats, FormatError for a damaged file, OSError if it cannot be read.
     """
     name, layout = resolve(path, layout)
     with ExitStack() as stack:
@@ -207,7 +203,7 @@ def open_source(path: str | os.PathLike[str], layout: Layout, format: str | None
                 return source
             *others, last = (format.name for format in FORMATS.values() if format.streamed)
             only = f"only {', '.join(others)} and {last} files are streamed (`max_memory`)"
-            raise NotStreamed(f"{only}; convert the file, or denoise it in memory")
+            raise LayoutError(f"{only}; convert the file, or denoise it in memory")
         except FormatError as error:
             raise about(name, error, chosen if chosen and chosen.streamed else None) from error
 
