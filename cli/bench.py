@@ -9,12 +9,19 @@ from typing import Any
 import click
 
 from wavefilt.benchmarks.common.command import Results, progress, with_results
+from wavefilt.ske import devices
 
 from . import usage_errors
-from .options import COUNT, DEVICE, SIZE
+from .options import COUNT, SIZE, Text
 
 Measured = tuple[dict[str, Any], Callable[[dict[str, Any]], Any]]
 """The result of a study, and the function that makes tables of it."""
+DEVICE = click.option(
+    "--device",
+    type=Text(names=devices.names(), files=True),
+    help="Device of the estimates: the name of a calibration (h200) or of a data sheet (a100, b200, l4, rtx4090), or "
+    "FILE.json. [default: this GPU, or h200]",
+)
 WAVELETS = click.Choice([f"db{n}" for n in range(2, 11)])
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from copy import copy
 from dataclasses import fields, replace
 from types import SimpleNamespace
 from typing import Any, TypeVar
@@ -38,17 +37,8 @@ class Text(click.ParamType):  # type: ignore[type-arg]  # no type argument at ru
 
     name = "text"
 
-    def __init__(
-        self,
-        parse: Callable[[str], object] = str,
-        *,
-        names: Iterable[str] | Callable[[], Iterable[str]] = (),
-        files: bool = False,
-    ) -> None:
-        self.parse, self._names, self.files = parse, names, files
-
-    def names(self) -> list[str]:
-        return list(self._names() if callable(self._names) else self._names)
+    def __init__(self, parse: Callable[[str], object] = str, *, names: Iterable[str] = (), files: bool = False) -> None:
+        self.parse, self.names, self.files = parse, list(names), files
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
         try:
@@ -58,7 +48,7 @@ class Text(click.ParamType):  # type: ignore[type-arg]  # no type argument at ru
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Return the names with this beginning; without any, the shell completes file names if files are meant."""
-        found = [CompletionItem(name) for name in self.names() if name.startswith(incomplete)]
+        found = [CompletionItem(name) for name in self.names if name.startswith(incomplete)]
         return found or [CompletionItem(incomplete, type="file")] * self.files
 
 
@@ -71,12 +61,8 @@ class Option(click.Option):
     def __init__(self, *declarations: str, group: str = IO, brief: bool = False, **attributes: Any) -> None:
         super().__init__(declarations, **attributes)
         self.group, self.brief = group, brief
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        shown = copy(self)
         if isinstance(self.type, Text) and self.help and self.help.endswith(":"):
-            shown.help = f"{self.help} {', '.join(self.type.names())}."
-        return click.Option.get_help_record(shown, ctx)
+            self.help += f" {', '.join(self.type.names)}."
 
 
 class Command(click.Command):
@@ -163,12 +149,6 @@ def use_threads(ctx: click.Context, param: click.Parameter, value: int | None) -
         ctx.call_on_close(lambda: set_num_threads(None))
 
 
-def calibrations() -> list[str]:
-    from wavefilt.ske import devices
-
-    return devices.names()
-
-
 def page(text: str) -> str:
     """Check that a report is written to an HTML file."""
     if not text.lower().endswith((".html", ".htm")):
@@ -180,7 +160,7 @@ FILE, FOLDER = click.Path(dir_okay=False), click.Path(file_okay=False)
 COUNT, SIZE = click.IntRange(min=1), Text(whole)
 INPUT = Text(files=True)
 """A file; wildcards and ::NAME of an array may be in the name."""
-WAVELET = Text(names=filters.names)
+WAVELET = Text(names=filters.names())
 STREAMED = ", ".join(format.name for format in FORMATS.values() if format.streamed)
 TABLE = [
     Option("-o", "--output", brief=True, type=INPUT, metavar="OUT",
@@ -201,14 +181,14 @@ TABLE = [
     Option("--rule", brief=True, group=METHOD, type=Text(word_or_numbers, names=RULES), metavar="NAME|T[,T...]",
            help="Threshold rule, by default js (npy, npz, hdf5, zarr, wav: bayes): a threshold T, one T per level "
            "(coarsest first), or one of:"),
-    Option("--transform", brief=True, group=METHOD, type=Text(names=transforms.words), metavar="NAME",
+    Option("--transform", brief=True, group=METHOD, type=Text(names=transforms.words()), metavar="NAME",
            help="Transform, by default modwt (npy, npz, hdf5, zarr, wav: dwt), for sections fk. One of:"),
     Option("--basis", group=METHOD, type=click.Choice(BASES), help="wp: cost of the best basis. [default: risk]"),
     Option("--two-dimensional", group=METHOD, is_flag=True,
            help="Transform all traces of a file together, as a section."),
     Option("--statics", group=METHOD, is_flag=True,
            help="Find shifts and amplitudes of the traces of a section, denoise it without them, and put them back."),
-    Option("--shrink", group=METHOD, type=Text(names=lambda: [*FUNCTIONS, *ESTIMATORS]), metavar="NAME",
+    Option("--shrink", group=METHOD, type=Text(names=[*FUNCTIONS, *ESTIMATORS]), metavar="NAME",
            help="Threshold function, by default that of the rule. One of:"),
     Option("--scope", group=METHOD, type=click.Choice(SCOPES), default=DEFAULTS["scope"],
            help="Thresholds per trace or per record."),
@@ -263,7 +243,7 @@ TABLE = [
            help="Print notes, noise and thresholds by level, and a one-line summary of the report."),
     Option("-q", "--quiet", group=BATCH, is_flag=True, help="Print errors only."),
 
-    Option("--backend", group=COMPUTING, type=Text(names=lambda: ["auto", *backends.names()]), metavar="NAME",
+    Option("--backend", group=COMPUTING, type=Text(names=["auto", *backends.names()]), metavar="NAME",
            default="auto", help="One of:"),
     Option("-j", "threads", group=COMPUTING, type=COUNT, metavar="N", callback=use_threads, expose_value=False,
            help="Cores: N processes for small files, N threads for a large file. [default: all]"),
@@ -300,7 +280,7 @@ COMPARISON = [
            type=Text(word_or_numbers, names=RULES),
            help="Compare this rule or threshold; repeatable; by default all of:"),
     Option("--transform", "transforms", brief=True, group=METHOD, multiple=True, default=["dwt"], metavar="NAME",
-           type=Text(names=transforms.words), help="Use this transform; repeatable; one of:"),
+           type=Text(names=transforms.words()), help="Use this transform; repeatable; one of:"),
 ]  # fmt: skip
 """Options of `wavefilt compare`."""
 TIME_LIMIT = Option("--seconds", group=METHOD, brief=True, type=click.FloatRange(min=0, min_open=True), default=30.0,
@@ -321,12 +301,6 @@ def chosen(*names: str) -> list[Option]:
     return [option for option in TABLE if option.group in names or option.name in names]
 
 
-DEVICE = click.option(
-    "--device",
-    type=Text(names=calibrations, files=True),
-    help="Device of the estimates: the name of a calibration (h200) or of a data sheet (a100, b200, l4, rtx4090), or "
-    "FILE.json. [default: this GPU, or h200]",
-)
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 

@@ -11,7 +11,8 @@ import click
 
 from wavefilt.benchmarks.common.command import FILE, Results, with_output, with_results
 from wavefilt.cli import usage_errors
-from wavefilt.cli.options import COUNT, DEVICE, SIZE, WAVELET, Text
+from wavefilt.cli.bench import DEVICE
+from wavefilt.cli.options import COUNT, SIZE, WAVELET, Text
 from wavefilt.ske.occupancy import CAPABILITIES
 
 

@@ -6,17 +6,15 @@ import json
 
 import click
 
+from wavefilt.wavelets.filters import as_wavelet, names
+
 from .options import Text, as_json
 
-
-def families() -> list[str]:
-    from wavefilt.wavelets.filters import as_wavelet, names
-
-    return sorted({as_wavelet(name).short_family_name for name in names()})
+FAMILIES = sorted({as_wavelet(name).short_family_name for name in names()})
 
 
 @click.command("wavelets", epilog="Example: wavefilt wavelets sym")
-@click.argument("family", required=False, type=Text(names=families))
+@click.argument("family", required=False, type=Text(names=FAMILIES))
 @as_json
 def wavelets(family: str | None, as_json: bool) -> None:
     """List the discrete wavelets, all or those of one FAMILY (db, sym, coif, bior, ...).
@@ -25,12 +23,11 @@ def wavelets(family: str | None, as_json: bool) -> None:
     """
     from wavefilt.transforms import DTCWT, FK
     from wavefilt.wavelets.dual_tree import BIORTS, QSHIFTS
-    from wavefilt.wavelets.filters import as_wavelet, names
 
     filters = sorted(map(as_wavelet, names()), key=lambda one: (one.short_family_name, one.dec_len, one.name))
     if family is not None:
-        if family not in families():
-            raise click.UsageError(f"{family!r} is not a wavelet family; families are {', '.join(families())}")
+        if family not in FAMILIES:
+            raise click.UsageError(f"{family!r} is not a wavelet family; families are {', '.join(FAMILIES)}")
         filters = [one for one in filters if one.short_family_name == family]
     rows = [
         {

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wavefilt import chunks
+from wavefilt import chunks, noise_curves
 from wavefilt.arrays import Array, Counts, Floats, Mask, constant
 from wavefilt.chunks import Chunk, Segments
 from wavefilt.errors import SQUARES_OVERFLOW
-from wavefilt.noise_curves import NoiseCurves, of_pyramid, pooled
+from wavefilt.noise_curves import Curve
 from wavefilt.options import Options
 from wavefilt.statistics.mergeable import Details
 from wavefilt.statistics.reference import Measured, ReferenceStatistics, Statistics
@@ -428,7 +428,7 @@ class _SegmentGroup:
 
     def _begin(self) -> tuple[Floats | None, list[Pyramid]]:
         """Return the noise of a window, or that changes, and the coefficients."""
-        options, pyramids, self._samples, self._curves = self.options, list[Pyramid](), 0, list[NoiseCurves]()
+        options, pyramids, self._samples, self._curves = self.options, list[Pyramid](), 0, list[list[Curve]]()
         for rows, shift, (part, depth) in zip(self._rows, self._shifts, self.parts, strict=True):
             if self._begun:
                 pyramid = self._begun.pop()
@@ -448,17 +448,15 @@ class _SegmentGroup:
         """Return the mean noise (bands, groups), by whose curves the coefficients are divided in place."""
         options = self.options
         found = [
-            of_pyramid(pyramid, options, (part.starts - shift).tolist())
+            noise_curves.of_pyramid(pyramid, options, (part.starts - shift).tolist())
             for pyramid, (part, _), (shift,) in zip(pyramids, self.parts, self._shifts, strict=True)
         ]
-        sigma = found[0].sigma
-        if options.scope == "record":
-            deepest = max(found, key=lambda curves: len(curves.counts))
-            sigma = pooled([curves.sigma for curves in found], len(deepest.counts), options)
-        depths = [depth for _, depth in self.parts]
-        self._curves = [curves.over(options.cut(sigma, depth)) for curves, depth in zip(found, depths, strict=True)]
-        for curves, pyramid in zip(self._curves, pyramids, strict=True):
-            curves.change(np.divide, pyramid)
+        sigmas = [np.array([curve.mean for curve in curves]) for curves in found]
+        sigma = noise_curves.pooled(sigmas, options) if options.scope == "record" else sigmas[0]
+        for curves, pyramid, (_, depth) in zip(found, pyramids, self.parts, strict=True):
+            own = options.cut(sigma, depth)
+            self._curves.append([curve.over(noise) for curve, noise in zip(curves, own, strict=True)])
+            noise_curves.change(self._curves[-1], np.divide, pyramid)
         return sigma
 
     def _statistics(self, pyramids: Sequence[Pyramid]) -> Statistics:
@@ -498,7 +496,7 @@ class _SegmentGroup:
             fits = not self._turn and self._out is not None and self._out.shape == self._given[i].shape
             if self._curves:
                 pyramid = self.backend.shrunk(pyramid, shrinkage)
-                self._curves[i].change(np.multiply, pyramid)
+                noise_curves.change(self._curves[i], np.multiply, pyramid)
                 y = self.backend.reconstruct(pyramid)
             else:
                 y = self.backend.reconstruct(pyramid, shrinkage, self._out if fits else None)

@@ -71,18 +71,20 @@ class NoiseModel:
     @classmethod
     def of(cls, kind: Kind, x: Array, sigma: NoiseForm = "level") -> NoiseModel:
         """Estimate the noise of traces in which gaps are NaN."""
-        window, frequencies = Noise.of(sigma).window, x.shape[1] // 2 + 1
-        if kind == "extrapolated":
-            power = extrapolated_power(x)
-        elif kind == "median":
-            power = power_of_traces(x)
-        elif window:
-            power = power_in_window(x, slice(*window), rising=kind != "flat")
-        elif isinstance(sigma, str | tuple):  # "global"
-            power = np.repeat(power_of_white_noise(x)[:, None], frequencies, axis=1)
-        else:
-            power = np.where(np.isfinite(x).any(axis=1, keepdims=True), np.full(frequencies, sigma**2), 0.0)
-        model = cls(kind, power, x.shape[1], sigma)
+        window, frequencies, powers = Noise.of(sigma).window, x.shape[1] // 2 + 1, []
+        for rows in in_blocks(x):
+            if kind == "extrapolated":
+                power = extrapolated_power(rows)
+            elif kind == "median":
+                power = power_of_traces(rows)
+            elif window:
+                power = power_in_window(rows, slice(*window), rising=kind != "flat")
+            elif isinstance(sigma, str | tuple):  # "global"
+                power = np.repeat(power_of_white_noise(rows)[:, None], frequencies, axis=1)
+            else:
+                power = np.where(np.isfinite(rows).any(axis=1, keepdims=True), np.full(frequencies, sigma**2), 0.0)
+            powers.append(power)
+        model = cls(kind, np.concatenate(powers), x.shape[1], sigma)
         model.power[:] *= model.raised
         return model
 
@@ -198,13 +200,10 @@ def power_of_traces(x: Array) -> Floats:
     For noise alone, the power of a segment has an exponential distribution, and at the frequencies 0 and 1/2 that of
     the square of a normal number.
     """
-    found = []
-    for rows in in_blocks(x):
-        power = _periodograms(rows, _segment(x.shape[1], PARTS))
-        ratio = np.full(power.shape[-1], _median_of_exponentials(power.shape[1]))
-        ratio[[0, -1]] *= REAL
-        found.append(_at_all(np.nanmedian(power, axis=1) / ratio, x.shape[1]))
-    return np.concatenate(found)
+    power = _periodograms(x, _segment(x.shape[1], PARTS))
+    ratio = np.full(power.shape[-1], _median_of_exponentials(power.shape[1]))
+    ratio[[0, -1]] *= REAL
+    return _at_all(np.nanmedian(power, axis=1) / ratio, x.shape[1])
 
 
 def power_in_window(x: Array, window: slice, rising: bool = True) -> Floats:
@@ -213,16 +212,13 @@ def power_in_window(x: Array, window: slice, rising: bool = True) -> Floats:
     Frequencies with fewer than `RESOLVED` periods in the window continue the slope of those with more, or their level
     unless ``rising``.
     """
-    lowest, found = RESOLVED / (window.stop - window.start), []
-    for rows in in_blocks(x):
-        inside = rows[:, window]
-        power = _at_all(np.nanmean(_periodograms(inside, _segment(inside.shape[1], 2)), axis=1), x.shape[1])
-        lower, upper = (_in_octave(power, low, x.shape[1]) for low in (lowest, 2 * lowest))
-        if np.isfinite(lower).all() and np.isfinite(upper).all():
-            slope = np.mean(np.log2(lower / upper), axis=0, keepdims=True) if rising else np.zeros((1, 1))
-            _continue(power, lowest, lower, slope, power_of_traces(rows), x.shape[1])
-        found.append(power)
-    return np.concatenate(found)
+    lowest, inside = RESOLVED / (window.stop - window.start), x[:, window]
+    power = _at_all(np.nanmean(_periodograms(inside, _segment(inside.shape[1], 2)), axis=1), x.shape[1])
+    lower, upper = (_in_octave(power, low, x.shape[1]) for low in (lowest, 2 * lowest))
+    if np.isfinite(lower).all() and np.isfinite(upper).all():
+        slope = np.mean(np.log2(lower / upper), axis=0, keepdims=True) if rising else np.zeros((1, 1))
+        _continue(power, lowest, lower, slope, power_of_traces(x), x.shape[1])
+    return power
 
 
 def extrapolated_power(x: Array) -> Floats:
@@ -341,11 +337,10 @@ def widths(count: int) -> Floats:
     return np.asarray(0.5 ** np.array([*range(1, count), count - 1]))
 
 
-def cell_means(values: Array, live: Mask, length: int) -> tuple[Floats, Floats]:
-    """Return means over cells of this many samples, and the live samples of each, arrays (traces, cells)."""
+def cell_sums(values: Array, live: Mask, length: int) -> Floats:
+    """Return sums of the live values over cells of this many samples, (traces, cells); the last one may be longer."""
     edges = np.arange(max(1, values.shape[-1] // length)) * length
-    weight = np.add.reduceat(live, edges, axis=-1, dtype=float)
-    return np.add.reduceat(np.where(live, values, 0), edges, axis=-1) / np.maximum(weight, 1), weight
+    return np.asarray(np.add.reduceat(np.where(live, values, 0), edges, axis=-1, dtype=float))
 
 
 # ---- the search for a quiet window
@@ -418,13 +413,10 @@ def quiet_window(x: Array) -> slice | None:
 
 def _cumulated(x: Array, length: int) -> tuple[Floats, Floats]:
     """Return sums of squares up to each cell (traces, cells + 1, bands), and of live samples (traces, cells + 1, 1)."""
-    powers, weights = [], []
+    sums = []
     for rows in in_blocks(x):
         live = np.isfinite(rows)
-        means = [cell_means(band**2, live, length) for band in octave_bands(rows, live)]
-        weights.append(means[0][1][..., None])
-        powers.append(np.stack([mean * weight for mean, weight in means], axis=-1))
-    before = np.zeros((len(x), 1, 1))
-    power, weight = np.concatenate(powers), np.concatenate(weights)
-    power = np.concatenate([np.repeat(before, power.shape[-1], axis=-1), power], axis=1).cumsum(axis=1)
-    return power, np.concatenate([before, weight], axis=1).cumsum(axis=1)
+        counted = [*(band**2 for band in octave_bands(rows, live)), live]
+        sums.append(np.stack([cell_sums(values, live, length) for values in counted], axis=-1))
+    total = np.pad(np.concatenate(sums), [(0, 0), (1, 0), (0, 0)]).cumsum(axis=1)
+    return total[..., :-1], total[..., -1:]

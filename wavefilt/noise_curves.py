@@ -19,7 +19,7 @@ without others, or whose median is below `DEAD` of the largest median, takes the
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -41,17 +41,20 @@ MEDIANS = 1 << 17
 class Curve:
     """The standard deviation of the noise along one band of rows: straight lines between knots, constant beyond.
 
-    ``places`` (knots,) are in coefficients that rules count, ``values`` are (rows, knots).
+    ``places`` (rows or 1, knots) are in coefficients that rules count, of which the band has ``count``; ``values`` are
+    (rows, knots).
     """
 
     places: Floats
     values: Floats
+    count: int
 
     @classmethod
     def running(cls, band: Array, half: int, scale: float) -> Curve:
         """Return the running noise of a band (rows, coefficients), with ``half`` coefficients in half a window."""
         medians = block_medians(band, half)
-        return cls(half * np.arange(1, medians.shape[1] + 1) - 0.5, scale * _without_dead(medians))
+        places = half * np.arange(1, medians.shape[1] + 1)[None] - 0.5
+        return cls(places, scale * _without_dead(medians), band.shape[1])
 
     @classmethod
     def in_intervals(cls, band: Array, edges: Counts, least: int, scale: float) -> Curve:
@@ -67,13 +70,24 @@ class Curve:
             medians.append(noise_median(np.abs(band[:, max(min(begin, last - least), 0) : last])))
         ends = np.stack([bounds[:-1], bounds[1:] - 1], axis=1)[np.diff(bounds) > 0].astype(float)
         sigma = scale * _without_dead(np.stack(medians, axis=1))[:, np.diff(bounds) > 0]
-        return cls(ends.ravel(), np.repeat(sigma, 2, axis=1))
+        return cls(ends.reshape(1, -1), np.repeat(sigma, 2, axis=1), count)
 
-    def mean(self, count: int) -> Floats:
-        """Return the mean over a band of this many coefficients, (rows,)."""
-        widths = np.diff(np.concatenate([[-0.5], self.places, [count - 0.5]]))
+    @classmethod
+    def of_rows(cls, curves: Sequence[Curve]) -> Curve:
+        """Return the curves of single rows as one curve; rows with fewer knots than others repeat their last one."""
+        most = max(curve.values.shape[1] for curve in curves)
+
+        def joined(rows: Iterable[Floats]) -> Floats:
+            return np.concatenate([np.pad(row, [(0, 0), (0, most - row.shape[1])], "edge") for row in rows])
+
+        return cls(joined(c.places for c in curves), joined(c.values for c in curves), curves[0].count)
+
+    @property
+    def mean(self) -> Floats:
+        """The mean over the band, (rows,)."""
+        widths = np.diff(self.places, axis=1, prepend=-0.5, append=self.count - 0.5)
         values = np.pad(self.values, [(0, 0), (1, 1)], "edge")
-        return np.asarray(np.sum((values[:, 1:] + values[:, :-1]) / 2 * widths, axis=1) / count)
+        return np.asarray(np.sum((values[:, 1:] + values[:, :-1]) / 2 * widths, axis=1) / self.count)
 
     def over(self, sigma: Floats) -> Curve:
         """Return the curve divided by this noise (rows or 1,); 1 for rows without noise, or where that is 0."""
@@ -83,78 +97,47 @@ class Curve:
     def change(self, operation: np.ufunc, band: Array, margin: int) -> None:
         """Divide or multiply a band by the curve in place; ``margin`` coefficients before the first do not count."""
         wanted = np.arange(band.shape[1]) - margin
-        for own, values in zip(band, self.values, strict=True):
-            operation(own, np.interp(wanted, self.places, values).astype(own.real.dtype), out=own)
+        for own, places, values in zip(band, np.broadcast_to(self.places, self.values.shape), self.values, strict=True):
+            operation(own, np.interp(wanted, places, values).astype(own.real.dtype), out=own)
 
 
-RowCurves = tuple[slice, tuple[Curve, ...]]
-"""Some rows, and their noise curve in each of `Options.bands`."""
+def of_pyramid(pyramid: Pyramid, options: Options, starts: Sequence[int]) -> list[Curve]:
+    """Return the noise curves of whole rows, which begin at samples ``starts`` of their traces, in each of the bands.
 
-
-@dataclass(frozen=True)
-class NoiseCurves:
-    """Noise curves of a batch of rows; ``counts`` is the number of coefficients of each band that rules use."""
-
-    lots: Sequence[RowCurves]
-    counts: Sequence[int]
-
-    @property
-    def sigma(self) -> Floats:
-        """The mean noise (bands, rows)."""
-        means = [list(map(Curve.mean, curves, self.counts)) for _, curves in self.lots]
-        return np.concatenate([np.array(bands) for bands in means], axis=1)
-
-    def over(self, sigma: Floats) -> NoiseCurves:
-        """Return the curves divided by this noise (bands, rows or 1)."""
-        divided = list[RowCurves]()
-        for rows, curves in self.lots:
-            noise = sigma[:, rows] if sigma.shape[1] > 1 else sigma
-            divided.append((rows, tuple(curve.over(values) for curve, values in zip(curves, noise, strict=True))))
-        return NoiseCurves(divided, self.counts)
-
-    def change(self, operation: np.ufunc, pyramid: Pyramid) -> None:
-        """Divide or multiply the coefficients of whole rows by the curves, in place."""
-        analysis = pyramid.analysis
-        for rows, curves in self.lots:
-            bands = zip(pyramid.coefficients[::-1], curves, strict=False)  # only some rules use the approximation
-            for i, (band, curve) in enumerate(bands):
-                curve.change(operation, band[rows], analysis.transform.margin(analysis, min(i + 1, analysis.level)))
-
-
-def of_pyramid(pyramid: Pyramid, options: Options, starts: Sequence[int]) -> NoiseCurves:
-    """Return the noise curves of whole rows, which begin at samples ``starts`` of their traces."""
-    analysis, noise = pyramid.analysis, options.noise
-    counted = options.counted(pyramid).details
+    The bands are `Options.bands`.
+    """
+    analysis, noise, curves = pyramid.analysis, options.noise, list[Curve]()
     grids = options.transform.grids(analysis, pyramid.shape)
-
-    def curves(rows: slice, start: int) -> tuple[Curve, ...]:
-        """Return the curves of rows that begin at the same sample."""
-        own = list[Curve]()
-        for all_rows, about, grid in zip(counted, options.bands(analysis.level), grids, strict=False):
-            band, least = all_rows[rows], LEAST << about.level
-            if noise.running is not None:
-                half = max(round(noise.running / 2), least // 2) // grid.step
-                own.append(Curve.running(band, half, about.median_to_sigma))
-                continue
-            first = start + grid.first + grid.step * options.transform.margin(analysis, about.level)
-            points = [point for point in noise.intervals or () if 0 < point - start < pyramid.shape[0]]
+    for band, about, grid in zip(options.counted(pyramid).details, options.bands(analysis.level), grids, strict=False):
+        least, scale = LEAST << about.level, about.median_to_sigma
+        if noise.running is not None:
+            half = max(round(noise.running / 2), least // 2) // grid.step
+            curves.append(Curve.running(band, half, scale))
+            continue
+        own, first = list[Curve](), grid.first + grid.step * options.transform.margin(analysis, about.level)
+        together = len(set(starts)) == 1
+        for start, rows in zip(starts, [band] if together else band[:, None], strict=not together):
+            points = [point - start for point in noise.intervals or () if 0 < point - start < pyramid.shape[0]]
             edges = np.array([math.ceil((point - first) / grid.step) for point in points], np.int64)
-            edges = edges.clip(0, band.shape[1])
-            own.append(Curve.in_intervals(band, edges, least // grid.step, about.median_to_sigma))
-        return tuple(own)
-
-    if noise.running is not None or len(set(starts)) == 1:
-        lots = [(slice(None), curves(slice(None), starts[0]))]
-    else:  # each row has its own intervals
-        lots = [(slice(i, i + 1), curves(slice(i, i + 1), start)) for i, start in enumerate(starts)]
-    return NoiseCurves(lots, [band.shape[1] for band in counted])
+            own.append(Curve.in_intervals(rows, edges.clip(0, band.shape[1]), least // grid.step, scale))
+        curves.append(own[0] if together else Curve.of_rows(own))
+    return curves
 
 
-def pooled(sigmas: Sequence[Floats], bands: int, options: Options) -> Floats:
+def change(curves: Sequence[Curve], operation: np.ufunc, pyramid: Pyramid) -> None:
+    """Divide or multiply the coefficients of whole rows by the curves of their bands, in place."""
+    analysis = pyramid.analysis
+    bands = zip(pyramid.coefficients[::-1], curves, strict=False)  # only some rules use the approximation
+    for i, (band, curve) in enumerate(bands):
+        curve.change(operation, band, analysis.transform.margin(analysis, min(i + 1, analysis.level)))
+
+
+def pooled(sigmas: Sequence[Floats], options: Options) -> Floats:
     """Return the mean noise (bands, 1) of a record from the noise of its traces (bands, rows), except where it is 0.
 
     The approximation of a trace with fewer levels than others is left out.
     """
+    bands = max(map(len, sigmas))
     total, count = np.zeros((2, bands, 1))
     for sigma in sigmas:
         used = sigma if len(sigma) == bands else sigma[: len(sigma) - options.shrinks_approximation]

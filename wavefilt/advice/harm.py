@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from wavefilt.arrays import Floats, Mask
-from wavefilt.noise import NoiseModel, cell_means, estimates, in_blocks, octave_bands, widths, without_flat_parts
+from wavefilt.noise import NoiseModel, cell_sums, estimates, in_blocks, octave_bands, widths, without_flat_parts
 from wavefilt.options import NoiseForm
 
 Verdict = Literal["harmful", "undecided", "harmless", "untested"]
@@ -148,9 +148,8 @@ def find(
         tested = np.isfinite(ratio).any()
         null = _ratios_of_noise(x, flat, model, residual_of, cell) if tested else np.empty(0)
         share = widths(noise.shape[1])
-        weight = cells.weight / max(float(np.sum(cells.weight.sum(axis=1) * (noise @ share))), 1e-300)
-        removed = float(np.sum(weight * (cells.residual @ share)))
-        total = float(np.sum(weight * cells.growth(noise)))
+        energy = max(float(np.sum(cells.weight.sum(axis=1) * (noise @ share))), 1e-300)
+        removed, total = float(np.sum(cells.residual @ share)) / energy, float(np.sum(cells.growth(noise))) / energy
         effects.append(Effect(model, cell, unit, change, p_values(ratio, null), total, removed - total, noise))
     return tuple(effects)
 
@@ -179,13 +178,12 @@ def verdict(effects: Sequence[Effect]) -> Verdict:
 
 @dataclass(frozen=True)
 class Cells:
-    """Means over the samples of each cell outside gaps, arrays (traces, cells, octaves), finest octave first.
+    """Sums over the samples of each cell outside gaps, arrays (traces, cells, octaves), finest octave first.
 
-    ``power`` and ``residual`` are mean squares of the coefficients, ``share`` is the part of a coefficient that was
-    removed, 0 to 1. ``weight`` (traces, cells) counts the samples.
+    ``residual`` are the squared coefficients of the residual, ``share`` is the part of a coefficient that was removed,
+    0 to 1. ``weight`` (traces, cells) counts the samples.
     """
 
-    power: Floats
     residual: Floats
     share: Floats
     weight: Floats
@@ -198,13 +196,13 @@ class Cells:
             live, columns = np.isfinite(x) & np.isfinite(r), []
             for a, b in zip(octave_bands(x, live), octave_bands(r, live), strict=True):
                 share = np.clip(a * b / np.maximum(a * a, np.finfo(float).tiny), 0, 1)
-                columns.append([cell_means(values, live, length)[0] for values in (a * a, b * b, share)])
-            weight = cell_means(live, live, length)[1]
-            parts.append((*(np.stack(column, axis=-1) for column in zip(*columns, strict=True)), weight))
+                columns.append([cell_sums(values, live, length) for values in (b * b, share)])
+            sums = (np.stack(column, axis=-1) for column in zip(*columns, strict=True))
+            parts.append((*sums, cell_sums(live, live, length)))
         return cls(*(np.concatenate(values) for values in zip(*parts, strict=True)))
 
     def growth(self, noise: Floats) -> Floats:
-        """Return the growth of the mean square error in each cell, for noise (traces, octaves)."""
+        """Return the growth of the squared error in each cell, for noise (traces, octaves)."""
         return np.asarray((self.residual - 2 * noise[:, None] * self.share) @ widths(noise.shape[1]))
 
     def statistics(self, noise: Floats) -> tuple[Floats, Floats]:
@@ -219,7 +217,7 @@ class Cells:
         weight = _pairs(self.weight)
         full = weight >= self.weight.max(initial=1)
         ratio, change = (
-            np.where(full, _pairs(values * self.weight) / np.maximum(weight, 1), np.nan)
+            np.where(full, _pairs(values) / np.maximum(weight, 1), np.nan)
             for values in ((self.residual / floor[:, None]) @ share, growth)
         )
         return ratio, change
