@@ -71,7 +71,7 @@ def compare(source: str, rules: tuple[Any, ...], transforms: tuple[str, ...], **
         axes = (0, 1) if parsed["two_dimensional"] else None
         given = {"rule": rules or None, "transform": transforms, **common}
         found = compare(recording, **given, axes=axes, backend=parsed["backend"], progress=steps)
-    _show(recording, found, parsed)
+    _show(source, recording, found, parsed)
 
 
 @command(
@@ -95,7 +95,7 @@ def tune(source: str, seconds: float, as_json: bool, **parsed: Any) -> None:
         axes = (0, 1) if parsed["two_dimensional"] else None
         sigma, backend = common.get("sigma"), parsed["backend"]
         found = tune(recording, seconds=seconds, sigma=sigma, axes=axes, backend=backend, progress=steps)
-    _show(recording, found, parsed | {"as_json": as_json})
+    _show(source, recording, found, parsed | {"as_json": as_json})
 
 
 def _common(parsed: dict[str, Any]) -> tuple[dict[str, Any], Layout]:
@@ -108,18 +108,18 @@ def _common(parsed: dict[str, Any]) -> tuple[dict[str, Any], Layout]:
         return common | ({} if noise is None else {"sigma": noise}), layout_of(parsed)
 
 
-def _show(recording: Recording, found: Comparison, parsed: dict[str, Any]) -> None:
+def _show(source: str, recording: Recording, found: Comparison, parsed: dict[str, Any]) -> None:
     """Print a comparison: the table, the notes, and the lines that denoise with the best method, or JSON."""
     layout = {name: parsed[name] for name in ("format", *FILE_LAYOUT)}
-    file = of_file(recording.source, recording, layout)
-    line = file.command({**found.options, "two_dimensional": parsed["two_dimensional"]})
+    file, options = of_file(source, recording, layout), {**found.options, "two_dimensional": parsed["two_dimensional"]}
+    python, line = file.python(options), file.command(options)
     if not parsed["as_json"]:
         label = "best, but undecided" if found.best.verdict == "undecided" else "best"
-        best = [f"in Python: {found.python}", f"{label}: {line}"] if found.recommended else []
+        best = [f"in Python: {python}", f"{label}: {line}"] if found.recommended else []
         click.echo("\n".join([*(as_flags(printable(text)) for text in found.lines()), *map(printable, best)]))
         return
     facts = {
-        "input": recording.source,
+        "input": source,
         "traces": found.traces,
         "live_traces": found.of,
         "noise": found.noise,
@@ -128,7 +128,7 @@ def _show(recording: Recording, found: Comparison, parsed: dict[str, Any]) -> No
         "skipped": found.skipped,
         "complete": found.complete,
         "notes": found.notes(),
-        "python": found.python,
+        "python": python,
         "command": line,
     }
     click.echo(json.dumps(facts, allow_nan=False))

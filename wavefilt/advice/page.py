@@ -27,7 +27,7 @@ STYLE = """
 :root { color-scheme: light; }
 * { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 72rem; padding: 1rem; font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a;
-  background: #fff; overflow-wrap: break-word; }
+  background: #fff; overflow-wrap: anywhere; }
 h1 { font-size: 1.4rem; margin: .2rem 0 .4rem; }
 h2 { font-size: 1.05rem; margin: 0 0 .5rem; line-height: 1.3; }
 p { margin: .4rem 0; }

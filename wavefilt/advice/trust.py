@@ -224,7 +224,7 @@ class TrustReport:
         """Return a duration, given in samples, in words."""
         if self.interval is None:
             return f"{round(samples, 1):{sign}g} samples"
-        return f"{round(samples, 2) * self.interval:{sign}.4g} s"
+        return f"{round(samples, 2) * self.interval + 0.0:{sign}.4g} s"
 
     def _gains(self) -> str:
         """Return the range of the gain in words."""

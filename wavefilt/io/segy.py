@@ -80,7 +80,7 @@ CLOCK = ("YearDataRecorded", "DayOfYear", "HourOfDay", "MinuteOfHour", "SecondOf
 class Sizes:
     """Byte order, sample format code, bytes before the first trace, samples per trace, traces, bytes of their headers.
 
-    The interval is in seconds; None if the headers give none, or contradict each other.
+    The interval is in seconds, None if the headers give none or contradict each other; in microseconds for writing.
     """
 
     endian: str
