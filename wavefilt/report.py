@@ -7,7 +7,7 @@ from functools import cache
 from importlib import metadata
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -96,11 +96,24 @@ def _due(recording: Recording, trace: int, after: int = 0) -> np.datetime64:
     return recording.starts[trace] + np.timedelta64(round(1e9 * min(seconds, 4e9)), "ns")  # of damaged headers
 
 
-def energies(before: Recording, after: Recording) -> tuple[Floats, float, float]:
-    """Return the energies of each trace and of the residual of all, and the largest magnitude, their unit.
+class Energies(NamedTuple):
+    """Energies of each trace and of the residual of all, in squares of ``unit``, the largest magnitude.
 
-    Energies are sums of squares about the mean of each trace; gaps count as 0.
+    They are sums of squares about the mean of each trace; gaps count as 0.
     """
+
+    traces: Floats
+    residual: float
+    unit: float
+
+    @property
+    def share(self) -> float:
+        """The energy of the residual as a share of that of the traces; 0 for silence."""
+        return self.residual / float(self.traces.sum() or 1.0)
+
+
+def energies(before: Recording, after: Recording) -> Energies:
+    """Return the energies of a recording and of what denoising removed."""
     peak = max((float(np.nanmax(np.abs(finite(x)), initial=0)) for x in before.traces), default=0.0)
     scale = peak or 1.0  # squares of samples of any size stay finite
     squares, residual = np.zeros(len(before.traces)), 0.0
@@ -108,7 +121,7 @@ def energies(before: Recording, after: Recording) -> tuple[Floats, float, float]
         wide = finite(x) / scale
         squares[i] = _about_mean(wide)
         residual += _about_mean(wide - np.asarray(y, wide.dtype) / scale)
-    return squares, residual, peak
+    return Energies(squares, residual, peak)
 
 
 def _about_mean(samples: Array) -> float:
@@ -128,12 +141,6 @@ def some(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def residual_energy(before: Recording, after: Recording) -> float:
-    """Return the energy of the residual as a share of that of the traces, both about the mean; 0 for silence."""
-    squares, residual, _ = energies(before, after)
-    return residual / float(sum(squares) or 1.0)
-
-
 def noise_energy(before: Recording, sigma: NoiseForm, unit: float) -> float:
     """Return the energy of the noise in all traces in squares of ``unit``, by a noise model of some of them."""
     from wavefilt.noise import estimates
@@ -144,12 +151,15 @@ def noise_energy(before: Recording, sigma: NoiseForm, unit: float) -> float:
     return energy * int(before.live.sum()) / max(len(rows), 1)
 
 
-def statements(before: Recording, after: Recording) -> list[str]:
-    """Return warnings about a denoised recording, with options in backticks: little or much was changed, or hum."""
+def statements(before: Recording, after: Recording, measured: Energies | None = None) -> list[str]:
+    """Return warnings about a denoised recording, with options in backticks: little or much was changed, or hum.
+
+    Its energies are computed unless they are given as ``measured``.
+    """
     outcome, found = after.outcome, []
     if outcome is None or not outcome.estimates or before.complex:
         return []
-    squares, residual, peak = energies(before, after)
+    squares, residual, peak = measured or energies(before, after)
     most = float(squares.sum())
     # the noise, which takes longer, is no more than the record
     noise = noise_energy(before, after.judged_by(before), peak or 1.0) if residual < LITTLE * most else 0.0
@@ -199,7 +209,7 @@ def describe(before: Recording, after: Recording, seconds: float) -> Facts:
     """
     outcome = after.outcome
     assert outcome is not None
-    options, statics = outcome.options, outcome.statics
+    options, statics, measured = outcome.options, outcome.statics, energies(before, after)
     return {
         **contents(before),
         **resolved(options, outcome.level),
@@ -207,8 +217,8 @@ def describe(before: Recording, after: Recording, seconds: float) -> Facts:
         **_spread("thresholds", "", before, outcome, lambda e: e.thresholds),
         **({name: getattr(statics, name)[0].round(3).tolist() for name in ("shifts", "factors")} if statics else {}),
         **({"noise": after.noise.source} if after.noise and set(after.noise.sigmas(options)) != {"level"} else {}),
-        "residual_energy": residual_energy(before, after),
-        "statements": statements(before, after),
+        "residual_energy": measured.share,
+        "statements": statements(before, after, measured),
         "backend": outcome.backend,
         "seconds": seconds,
         "notes": [

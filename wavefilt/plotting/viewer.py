@@ -33,7 +33,7 @@ from wavefilt.engine import Outcome
 from wavefilt.errors import BackendUnavailable
 from wavefilt.options import check_names, completed
 from wavefilt.recording import Recording
-from wavefilt.report import residual_energy, resolved, statements, transformed, unchanged
+from wavefilt.report import energies, resolved, statements, transformed, unchanged
 
 from .bokeh_figures import PALETTE, DetailFigures, SectionFigures, toolbar
 from .controls import WIDE, BandPass, Controls, Look
@@ -88,7 +88,7 @@ class Result:
     def summary(self) -> str:
         """Return the method, the share of the residual in the energy, and the time, in a line."""
         before, outcome = self.traces.recording, self.outcome
-        share = 100 * residual_energy(before, self.after)
+        share = 100 * energies(before, self.after).share
         used = outcome.options.summary(outcome.level)
         note = "" if outcome.estimates else f"; {unchanged(outcome.options, min(transformed(before, outcome.options)))}"
         took = f"{1e3 * self.seconds:.0f} ms ({outcome.backend})"
