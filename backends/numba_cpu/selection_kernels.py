@@ -13,7 +13,7 @@ from .adapter import part
 from .native import GROUP_BYTES as RANKED
 from .native import VECTOR_BYTES
 from .prepared import BAYES, LINEAR
-from .selection import DENSITY, GUESSES, LISTED, MAD, RATIOS, SAMPLED, SHORT, SPREAD, STEP
+from .selection import CHUNK, DENSITY, FINE, GUESSES, LISTED, MAD, RATIOS, SAMPLED, SHORT, SPREAD, STEP
 from .vector import greater, lesser, list_inside, list_inside_some, ranked, ranked_few, tail, view
 
 
@@ -26,6 +26,18 @@ def _squares(x: Array, count: int) -> float:
 
 
 _sum_squares = part(_squares, fastmath={"reassoc", "contract", "nsz"})
+
+
+@part
+def _mean_square(x, m):
+    """Return the mean square of a row of m, summed as `long_chunks` and `middles` do."""
+    total, piece = 0.0, CHUNK if m > SHORT else FINE
+    for begin in range(0, m, piece):
+        own, end = 0.0, lesser(begin + piece, m)
+        for at in range(begin, end, STEP):
+            own += _sum_squares(tail(x, at), lesser(STEP, end - at))
+        total += own
+    return total / m
 
 
 @part
@@ -173,7 +185,7 @@ def short_rows(tasks, weights, sign_off, floats, quantiles, powers, workspace, b
         place, m = tasks[task, 0], tasks[task, 2]
         listed = view(values, m + room, sign_off)
         address = tasks[task, 1] + row * tasks[task, 3]
-        power = _sum_squares(view(address, m, floats), m) / m
+        power = _mean_square(view(address, m, floats), m)
         powers[place, row] = power
         bits = view(address, m, sign_off)
         low, high = tasks[task, 4], tasks[task, 5]
@@ -203,14 +215,6 @@ def short_rows(tasks, weights, sign_off, floats, quantiles, powers, workspace, b
         ratio = quantile / deviation
         if ratio < 2:  # neither NaN nor infinite
             ratios[task] += (ratio - ratios[task]) / 8 if bracketed else ratio - ratios[task]
-
-
-@part
-def mean_squares(table, floats, powers, workspace, begin, end):
-    """Find the mean squares of rows ``begin`` to ``end`` of a table (see `middles`), summed as `short_rows` does."""
-    for row in range(begin, end):
-        m = table[row, 1]
-        powers[table[row, 2]] = _sum_squares(view(table[row, 0], m, floats), m) / m
 
 
 @part
@@ -263,46 +267,25 @@ def long_chunks(
 
 
 @part
-def _sum(numbers, first, count):
-    """Sum numbers in NumPy's order: in halves, and up to 128 of them with eight sums."""
-    if count > 128:
-        half = count // 2 // 8 * 8
-        return _sum(numbers, first, half) + _sum(numbers, first + half, count - half)
-    total, last = 0.0, first + count
-    if count >= 8:
-        a, b, c, d = numbers[first], numbers[first + 1], numbers[first + 2], numbers[first + 3]
-        e, f, g, h = numbers[first + 4], numbers[first + 5], numbers[first + 6], numbers[first + 7]
-        first += 8
-        while first + 8 <= last:
-            a, b, c, d = a + numbers[first], b + numbers[first + 1], c + numbers[first + 2], d + numbers[first + 3]
-            e, f, g, h = e + numbers[first + 4], f + numbers[first + 5], g + numbers[first + 6], h + numbers[first + 7]
-            first += 8
-        total = ((a + b) + (c + d)) + ((e + f) + (g + h))
-    for i in range(first, last):
-        total += numbers[i]
-    return total
-
-
-@part
 def middles(
     starts, table, sign_off, floats, lows, highs, listed, inside, below, squares, medians, powers, workspace, begin, end
 ):
     """Find the medians of rows ``begin`` to ``end`` from the lists of their chunks, which are moved together.
 
     A median is NaN if it is not in the lists. ``starts`` are the first chunks of the rows, ``table`` has the address,
-    length and place among the results of each row, ``listed`` is the address of the first list. The mean squares of
-    long rows follow from the sums of their chunks.
+    length and place among the results of each row, ``listed`` is the address of the first list. The mean squares
+    follow from the sums of the chunks.
     """
     middle, found = view(workspace, 2, floats), view(workspace, 2, sign_off)
     for row in range(begin, end):
         first, last, size, place = starts[row], starts[row + 1], table[row, 1], table[row, 2]
-        if size > SHORT:
-            powers[place] = _sum(squares, first, last - first) / size
-        under, total, most = 0, 0, 0
+        under, total, most, energy = 0, 0, 0, 0.0
         for chunk in range(first, last):
+            energy += squares[chunk]
             under += below[chunk]
             total += inside[chunk]
             most = greater(most, inside[chunk])
+        powers[place] = energy / size
         low, high = (size - 1) // 2 - under, size // 2 - under
         medians[place] = np.nan
         if low < 0 or high >= total or most >= LISTED - STEP:
