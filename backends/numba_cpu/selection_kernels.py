@@ -13,8 +13,8 @@ from .adapter import part
 from .native import GROUP_BYTES as RANKED
 from .native import VECTOR_BYTES
 from .prepared import BAYES, LINEAR
-from .selection import CHUNK, DENSITY, FINE, GUESSES, LISTED, MAD, RATIOS, SAMPLED, SHORT, SPREAD, STEP
-from .vector import greater, lesser, list_inside, list_inside_some, ranked, ranked_few, tail, view
+from .selection import CHUNK, FINE, LISTED, MAD, RATIOS, SAMPLED, SHORT, SPREAD, STEP
+from .vector import copy, greater, lesser, list_inside, list_inside_some, ranked, ranked_few, tail, view
 
 
 def _squares(x: Array, count: int) -> float:
@@ -94,49 +94,9 @@ def _middle(a, n, k, both, all_bits):
 
 
 @part
-def _count_below(bits, n, sign_off, limit):
-    count = 0
-    for i in range(n):
-        count += (bits[i] & sign_off) < limit
-    return count
-
-
-@part
 def _octave(bits):
     """Return the difference between the bits of twice a number and of the number."""
     return np.float64(1 << (23 if bits.itemsize == 4 else 52))
-
-
-@part
-def _selected(bits, n, all_bits, low, high, guess, listed):
-    """Return the magnitudes of ranks ``low`` and ``high``, the same or the next, of bits[:n], from 0.
-
-    ``guess`` is the first guess. Magnitudes below a guess are counted and the guess is corrected as for normal data,
-    until few lie between two guesses. These are listed: ``listed``, which may be the same array, has room for n and
-    `RANKED` bytes more.
-    """
-    octave = _octave(bits)
-    bottom, below, top, above = bits.dtype.type(0), 0, all_bits, n
-    for _ in range(GUESSES):
-        if above - below <= RANKED // bits.itemsize:
-            break
-        count = _count_below(bits, n, all_bits, guess)
-        miss = np.float64(low - count)
-        margin = 2 * np.sqrt(abs(miss)) + abs(miss) / 8 + 2
-        if count <= low:
-            bottom, below = guess, count
-            miss += margin
-        elif count > high:
-            top, above = bits.dtype.type(guess - 1), count
-            miss -= margin
-        else:  # it lies between the two
-            break
-        place = np.float64(guess) + miss / (DENSITY * n) * octave
-        if below > 0 and above < n:
-            place = bottom + (np.float64(top) - bottom) * (count + miss - below) / (above - below)
-        guess = bits.dtype.type(min(max(place, 1.0), np.float64(all_bits - 1)))
-    count, below = _list_inside(bits, 0, n, all_bits, bottom, top, listed, 0)
-    return _middle(listed, count, low - below, high > low, all_bits)
 
 
 @part
@@ -144,16 +104,13 @@ def _ends(sample, n, rank, all_bits, margins, listed):
     """Return the lowest and highest magnitude of a bracket around a rank of a sample.
 
     It holds the magnitude of the same share of all data; ``margins`` are in units of √n ranks, and half a unit is a
-    standard error. ``listed`` is other memory, as in `_selected`.
+    standard error. ``listed`` is other memory, with room for n and `RANKED` bytes more.
     """
     margin = np.int64(margins * np.sqrt(n)) + 1
-    few = lesser(n, RANKED // sample.itemsize)
-    for i in range(few):
-        listed[i] = sample[i * (n // few)]
-    guess, _ = _middle(listed, few, few * rank // n, np.bool_(False), all_bits)
-    low, high = greater(rank - margin, 0), lesser(rank + margin, n - 1)
-    bottom, _ = _selected(sample, n, all_bits, low, low, guess, listed)
-    top, _ = _selected(sample, n, all_bits, high, high, guess, listed)
+    copy(sample, n, listed)
+    bottom, _ = _middle(listed, n, greater(rank - margin, 0), np.bool_(False), all_bits)
+    copy(sample, n, listed)
+    top, _ = _middle(listed, n, lesser(rank + margin, n - 1), np.bool_(False), all_bits)
     return bottom, top
 
 
@@ -203,11 +160,9 @@ def short_rows(tasks, weights, sign_off, floats, quantiles, powers, workspace, b
             bottom, top = bits.dtype.type(guess - width), bits.dtype.type(guess + width)
         count, below = _list_inside(bits, 0, m, all_bits, bottom, top, listed, 0)
         bracketed = below <= low <= high < below + count
-        if bracketed and count <= room:
-            listed[0], listed[1] = _middle(listed, count, low - below, high > low, all_bits)
-        else:
-            source, n, less = (listed, count, below) if bracketed else (bits, m, 0)
-            listed[0], listed[1] = _selected(source, n, all_bits, low - less, high - less, guess, listed)
+        if not bracketed:
+            count, below = _list_inside(bits, 0, m, all_bits, bits.dtype.type(0), all_bits, listed, 0)
+        listed[0], listed[1] = _middle(listed, count, low - below, high > low, all_bits)
         quantile = np.float64(middle[0])
         if high > low:
             quantile = _between(quantile, np.float64(middle[1]), weights[task])
@@ -297,8 +252,7 @@ def middles(
             for i in range(inside[first + chunk]):
                 target[i] = source[i]
             at += inside[first + chunk]
-        guess = sign_off.dtype.type(lows[row] + (highs[row] - lows[row]) // 2)
-        found[0], found[1] = _selected(lists, total, sign_off[0], low, high, guess, lists)
+        found[0], found[1] = _middle(lists, total, low, high > low, sign_off[0])
         medians[place] = (np.float64(middle[0]) + np.float64(middle[1])) / 2
 
 
