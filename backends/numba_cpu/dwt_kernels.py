@@ -143,8 +143,8 @@ def analyse_all(u, u_at, v, v_at, step, count, lo, hi, s, s_at, r, r_at):
 
 @part
 def forward(
-    lengths, left, right, step, tiles, scratch, rows, details, approximation, first, mode, measured, sign_off, past,
-    lo, hi, workspace, begin, end,
+    lengths, left, right, step, tiles, scratch, rows, details, approximation, first, mode, past, lo, hi,
+    workspace, begin, end,
 ):  # fmt: skip
     """Transform tiles ``begin`` to ``end``, counted through all rows, through several levels.
 
@@ -154,9 +154,8 @@ def forward(
     ``rows``, ``details`` (finest first) and ``approximation`` are addresses of C-contiguous (rows, length)
     arrays, ``lo`` and ``hi`` the reversed filters, ``first`` the input of coefficient 0 (`boundary.first_input`); see
     `dwt.plan` for the workspace. Details of ``past`` coefficients or more are stored past the caches.
-    Returns the `peak` of rows of ``measured`` samples.
     """
-    depth, taps, size, highest = len(lengths) - 1, len(lo), lo.itemsize, sign_off[0] & 0
+    depth, taps, size = len(lengths) - 1, len(lo), lo.itemsize
     phases, group = taps // 2, GROUP_BYTES // lo.itemsize
     pitch, stride = scratch + PADDING, BLOCK + phases + group + PADDING
     starts, stops = (
@@ -223,10 +222,6 @@ def forward(
                         even, odd, 2 * at + first, count + phases - 1,
                         near, near_start, near_stop, far, far_start, n, mode, places, factors,
                     )  # fmt: skip
-                    if j == 1 and n == measured:  # these were just read
-                        place = greater(2 * at + first, 0)
-                        read = lesser(2 * (to + phases - 1) + first, n) - place
-                        highest = max(highest, peak(rows + (row * n + place) * size, sign_off, 0, 0, read))
                     own = own_start <= at < own_stop
                     high, high_at = (detail, at) if own else (unused, 0)
                     p = 0
@@ -236,7 +231,6 @@ def forward(
                             p += group
                     analyse_all(even, p, odd, p, 1, count - p, lo, hi, target, at - start + p, high, high_at + p)
                     at = to
-    return highest
 
 
 @part

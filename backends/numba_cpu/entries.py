@@ -7,7 +7,7 @@ from itertools import chain
 from .native import Kernel
 
 PEAK = Kernel("dwt_kernels", "peak", "i B[]")
-FORWARD = Kernel("dwt_kernels", "forward", "i[] i i i i i i i[] i i i i B[] i T[] T[]")
+FORWARD = Kernel("dwt_kernels", "forward", "i[] i i i i i i i[] i i i i T[] T[]")
 INVERSE = Kernel("dwt_kernels", "inverse", "i[] i i i i i i i[] i i d[,] i i T[] T[]")
 SECTION_FORWARD = Kernel("dwt2_kernels", "forward", "i[] i[] i i[] i i T[] T[] i i T[] T[]")
 SECTION_INVERSE = Kernel("dwt2_kernels", "inverse", "i[] i[] i i[] i T[] T[] i T[] T[] i d[,]")
