@@ -81,7 +81,7 @@ def plan(samples: int, taps: int, mode: str, level: int, tile: int) -> tuple[Lau
         arguments = Constant(np.array(own, dtype=np.int64), left, right, step, tiles, scratch)
         # four blocks of coefficients, two levels of two pieces, where all these begin and end, and boundary tables
         elements = 4 * (BLOCK + taps // 2 + scratch + 2 * PADDING)
-        more = 4 * GROUP_BYTES + 32 * (depth + 1) + 32 * (taps + 1) * depth
+        more = 4 * GROUP_BYTES + 32 * (depth + 1) + 96 * (taps + 1) * depth
         found.append(Launch(arguments, tiles, own[0] // tiles, first, depth, own[0], own[-1], elements, more))
         first += depth
     return tuple(found)

@@ -48,7 +48,7 @@ def plan(
     elements = 2 * (width + taps_across // 2 + PADDING) + (6 + 2 * scratch_rows) * pitch
     arguments = Constant(np.array(sizes, np.int64), tile)
     work = sizes[0] * sizes[1] // (down * across)
-    return Launch(arguments, down * across, work, elements=elements, more=8 * GROUP_BYTES)
+    return Launch(arguments, down * across, work, elements=elements, more=8 * GROUP_BYTES + 96 * (taps_across + 1))
 
 
 def analysing(x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> tuple[Pyramid, list[team.Job]]:

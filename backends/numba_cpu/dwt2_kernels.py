@@ -9,7 +9,7 @@ import numpy as np
 
 from .adapter import part
 from .dwt import PADDING
-from .dwt_kernels import analyse_all, extension, shrink, split_row
+from .dwt_kernels import analyse_all, extension, shrink, split_row, tabulate
 from .launching import KEEP
 from .native import GROUP_BYTES
 from .vector import analyse, clear, greater, lesser, synthesise, tail, view
@@ -29,9 +29,9 @@ def own_tile(job, sizes, tile):
 
 
 @part
-def _rows(row, n, at, count, first, mode, none, even, odd, lo, hi, low, low_at, high, high_at):
+def _rows(row, n, at, count, first, table, even, odd, lo, hi, low, low_at, high, high_at):
     """Compute coefficients ``at`` to ``at + count``, and more to fill a group, of a row of n samples."""
-    split_row(even, odd, 2 * at + first, count + len(lo) // 2 - 1, row, 0, n, row, 0, n, mode, none, lo)
+    split_row(even, odd, 2 * at + first, count + len(lo) // 2 - 1, row, 0, n, row, 0, n, table)
     for p in range(0, count, GROUP_BYTES // lo.itemsize):
         analyse(even, p, odd, p, 1, lo, hi, low, low_at + p, high, high_at + p)
 
@@ -58,7 +58,8 @@ def forward(
     even, odd = view(blocks, stride, lo), view(blocks + stride * size, stride, lo)
     terms = view(blocks + 2 * stride * size, 6 * pitch, lo)
     scratch = view(blocks + (2 * stride + 6 * pitch) * size, 2 * length + group, lo)
-    none = view(workspace, 0, sizes)
+    table = view(blocks + 2 * (stride + length) * size + (group + 6 * pitch) * size, 12 * (len(lo) + 1), sizes)
+    tabulate(table, columns, len(lo), row_mode)
     for job in range(begin, end):
         section, top, left, filled, count = own_tile(job, sizes, tile)
         for i in range(2 * filled + taps - 2):
@@ -71,10 +72,10 @@ def forward(
                 if factors[term] != 0:
                     row = view(source + (section * rows + places[term]) * columns * size, columns, lo)
                     if alone:
-                        _rows(row, columns, left, count, row_first, row_mode, none, even, odd, lo, hi,
+                        _rows(row, columns, left, count, row_first, table, even, odd, lo, hi,
                               scratch, i * pitch, scratch, length + i * pitch)  # fmt: skip
                     else:
-                        _rows(row, columns, left, count, row_first, row_mode, none, even, odd, lo, hi,
+                        _rows(row, columns, left, count, row_first, table, even, odd, lo, hi,
                               terms, 2 * term * pitch, terms, (2 * term + 1) * pitch)  # fmt: skip
             if not alone:
                 for half in range(2):
