@@ -161,7 +161,7 @@ class NumbaStatistics:
             self._survey(levels)
             return self.medians.take(places, axis=0)
         found = np.empty_like(self.medians)
-        team.run([team.Job(*self._whole(places, share, found))])
+        team.run([self._whole(places, share, found)])
         self._summed.update(levels)
         return found.take(places, axis=0)
 
@@ -182,25 +182,21 @@ class NumbaStatistics:
         least = cut_from(self.groups, int(self.counts[places].sum()))
         cut = [i for i in places if self.counts[i] > least]
         whole = [i for i in places if i not in cut]
-        if not cut:
-            jobs = [team.Job(*self._whole(whole))] if whole else []
-        else:
-            rows, number = self._whole(whole)[:2] if whole else (None, 0)
-            jobs = self._cut(cut, rows, number)
+        jobs = [self._whole(whole)] if whole else []
+        if cut:
+            jobs = self._cut(cut, jobs)
 
         def take() -> None:
             self._surveyed.update(levels)
             self._summed.update(levels)
             for place in cut:
                 if np.isnan(self.medians[place]).any():  # the sample misled
-                    team.run([team.Job(*self._whole([place]))])
+                    team.run([self._whole([place])])
 
         return jobs, take
 
-    def _whole(
-        self, places: Sequence[int], share: float = 0.5, quantiles: Floats | None = None
-    ) -> tuple[native.Work, int, int]:
-        """Return a `team.Job`'s arguments: medians, or other quantiles, and powers, each row by one thread."""
+    def _whole(self, places: Sequence[int], share: float = 0.5, quantiles: Floats | None = None) -> team.Job:
+        """Return the job for medians, or other quantiles, and mean squares, each row by one thread."""
         owners = [self._rows(place) for place in places]
         lengths = self.counts[places].tolist()
         ranks = [around(length, share) for length in lengths]
@@ -217,31 +213,26 @@ class NumbaStatistics:
         count, work = len(places) * self.groups, sum(lengths) * self.groups
         room = RATIOS * len(places) + max(lengths) * self._dtype.itemsize + GROUP_BYTES
         kernel = entries.SHORT_ROWS.of(self._dtype, *arguments, workspace=room, kept=owners)
-        return kernel, count, GRAIN * count // max(work, 1)  # of rows of mean length
+        return team.Job(kernel, count, GRAIN * count // max(work, 1))  # of rows of mean length
 
-    def _table(self, places: Sequence[int]) -> tuple[Counts, list[Array]]:
-        """Return the address, length and place among the results of each row, and the owners of their memory."""
-        owners = [self._rows(place) for place in places]
-        addresses = [memory.address(rows) + rows.strides[0] * np.arange(self.groups) for rows in owners]
-        lengths = np.repeat(self.counts[places], self.groups)
-        results = np.arange(self.medians.size).reshape(self.medians.shape)[places].ravel()
-        return np.stack([np.concatenate(addresses), lengths, results], axis=1), owners
-
-    def _cut(self, places: Sequence[int], beside: native.Work | None, count: int) -> list[team.Job]:
+    def _cut(self, places: Sequence[int], others: Sequence[team.Job]) -> list[team.Job]:
         """Return the jobs for the medians and mean squares of rows that are cut into chunks.
 
-        Other work, over its own ``count``, runs beside the first job, which alone would leave threads idle. A median is
+        The work of another job, if given, runs beside the first one, which alone would leave threads idle. A median is
         NaN where the sample misled, as it does where many magnitudes are equal.
         """
-        dtype, (table, kept) = self._dtype, self._table(places)
-        native.load(entries.LONG, dtype)
-        sizes = table[:, 1]
+        native.load(entries.LONG, self._dtype)
+        dtype, kept = self._dtype, [self._rows(place) for place in places]
+        firsts = np.concatenate([memory.address(rows) + rows.strides[0] * np.arange(self.groups) for rows in kept])
+        sizes = np.repeat(self.counts[places], self.groups)
+        among_results = np.arange(self.medians.size).reshape(self.medians.shape)[places].ravel()
+        table = np.stack([sizes, among_results], axis=1)
         chunk = np.where(sizes > SHORT, CHUNK, FINE)
         counts = -(-sizes // chunk)
         starts = np.append(0, np.cumsum(counts))  # the first chunk of each row, and the end of the last
         rows = np.repeat(np.arange(len(sizes)), counts)
         before = chunk[rows] * (np.arange(len(rows)) - starts[rows])
-        addresses = table[rows, 0] + dtype.itemsize * before
+        addresses = firsts[rows] + dtype.itemsize * before
         lengths = np.minimum(sizes[rows] - before, chunk[rows])
 
         drawn = np.maximum(SAMPLE, sizes ** (2 / 3)).astype(np.int64)
@@ -260,8 +251,9 @@ class NumbaStatistics:
         results = self.medians.reshape(-1), self.powers.reshape(-1)
         arguments = starts, table, mask, no_samples(dtype), *found, *results
         middles = entries.MIDDLES.of(dtype, *arguments, workspace=memory.LINE, kept=listed)
+        beside = others[0].works[0] if others else ()
         return [
-            team.Job(draw, len(rows), GRAIN // CHUNK, beside, count),
+            team.Job(draw, len(rows), GRAIN // CHUNK, *beside),
             team.Job(brackets, len(sizes)),
             surveyed,
             team.Job(middles, len(sizes)),

@@ -227,13 +227,13 @@ def middles(
 ):
     """Find the medians of rows ``begin`` to ``end`` from the lists of their chunks, which are moved together.
 
-    A median is NaN if it is not in the lists. ``starts`` are the first chunks of the rows, ``table`` has the address,
-    length and place among the results of each row, ``listed`` is the address of the first list. The mean squares
-    follow from the sums of the chunks.
+    A median is NaN if it is not in the lists. ``starts`` are the first chunks of the rows, ``table`` has the length
+    and place among the results of each row, ``listed`` is the address of the first list. The mean squares follow from
+    the sums of the chunks.
     """
     middle, found = view(workspace, 2, floats), view(workspace, 2, sign_off)
     for row in range(begin, end):
-        first, last, size, place = starts[row], starts[row + 1], table[row, 1], table[row, 2]
+        first, last, size, place = starts[row], starts[row + 1], table[row, 0], table[row, 1]
         under, total, most, energy = 0, 0, 0, 0.0
         for chunk in range(first, last):
             energy += squares[chunk]
