@@ -40,20 +40,15 @@ STEP = 1024
 COUNTED = 1 << 18  # details that one thread counts at a time
 
 
-def _sign_off(dtype: DType) -> Array:
-    """Return the mask of all bits except the sign, as an integer of the size of ``dtype``."""
-    bits = np.dtype(f"i{dtype.itemsize}")
-    return np.array([np.iinfo(bits).max], bits)
-
-
 @cache
 def sign_off(dtype: DType, least: int = 0) -> Constant:
-    """Return `_sign_off` as kernels take it, and the step at which samples are probed for runs of ``least`` samples.
+    """Return the mask of all bits except the sign, and the step at which samples are probed for runs of ``least``.
 
-    A kernel looks through a part of a trace at a time: at least half of a run is in one part, with two of the probes.
+    Both are integers of the size of ``dtype``. A kernel looks through a part of a trace at a time: at least half of a
+    run is in one part, with two of the probes.
     """
-    step = np.array([least // 4], f"i{dtype.itemsize}")
-    return Constant(np.concatenate([_sign_off(dtype), step]))
+    bits = np.dtype(f"i{dtype.itemsize}")
+    return Constant(np.array([np.iinfo(bits).max, least // 4], bits))
 
 
 @cache
@@ -102,9 +97,9 @@ def count_inside(interval: Interval, rows: Array, table: Counts) -> None:
     """Count as `wavefilt.statistics.mergeable.tabulate` does, but compiled: several times as fast."""
     if rows.dtype.kind == "c":
         rows = np.abs(rows)
-    mask, kernel = _sign_off(rows.dtype), entries.TABULATE_FEW if table.itemsize == 4 else entries.TABULATE
-    for row in memory.packed(np.atleast_2d(rows)).view(mask.dtype):
-        limits = mask[0], interval.low, interval.high, interval.shift
+    bits, kernel = np.dtype(f"i{rows.itemsize}"), entries.TABULATE_FEW if table.itemsize == 4 else entries.TABULATE
+    limits = np.iinfo(bits).max, interval.low, interval.high, interval.shift
+    for row in memory.packed(np.atleast_2d(rows)).view(bits):
         kernel.of(rows.dtype, row, *limits, table)(0, row.size)
 
 

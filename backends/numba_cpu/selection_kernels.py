@@ -94,12 +94,6 @@ def _middle(a, n, k, both, all_bits):
 
 
 @part
-def _octave(bits):
-    """Return the difference between the bits of twice a number and of the number."""
-    return np.float64(1 << (23 if bits.itemsize == 4 else 52))
-
-
-@part
 def _ends(sample, n, rank, all_bits, margins, listed):
     """Return the lowest and highest magnitude of a bracket around a rank of a sample.
 
@@ -133,6 +127,7 @@ def short_rows(tasks, weights, sign_off, floats, quantiles, powers, workspace, b
     ratio of the quantile to the root of the mean square in the rows before.
     """
     all_bits, levels, room = sign_off[0], len(tasks), RANKED // sign_off.itemsize
+    octave = np.float64(1 << (23 if sign_off.itemsize == 4 else 52))  # between the bits of a number and of its double
     ratios, values = view(workspace, levels, powers), workspace + RATIOS * levels
     middle = view(values, 2, floats)  # the first two elements listed
     for task in range(levels):
@@ -156,7 +151,7 @@ def short_rows(tasks, weights, sign_off, floats, quantiles, powers, workspace, b
                 listed[i] = bits[i * stride] & all_bits
             bottom, top = _ends(listed, drawn, low * drawn // m, all_bits, 1.5, tail(listed, drawn))
         else:
-            width = np.int64(SPREAD / np.sqrt(m) * _octave(bits))
+            width = np.int64(SPREAD / np.sqrt(m) * octave)
             bottom, top = bits.dtype.type(guess - width), bits.dtype.type(guess + width)
         count, below = _list_inside(bits, 0, m, all_bits, bottom, top, listed, 0)
         bracketed = below <= low <= high < below + count
