@@ -72,9 +72,13 @@ def _middle(a, n, k, both, all_bits):
         x, y, z = a[place % n], a[(place >> 5) % n], a[(place >> 10) % n]
         pivot = max(min(x, y), min(max(x, y), z))
         less, equal = 0, 0
-        for i in range(n):
-            less += a[i] < pivot
-            equal += a[i] == pivot
+        for at in range(0, n, SHORT):
+            few_less, few_equal, own = np.int32(0), np.int32(0), tail(a, at)  # more of them fit a vector than of int64
+            for i in range(lesser(SHORT, n - at)):
+                few_less = np.int32(few_less + (own[i] < pivot))
+                few_equal = np.int32(few_equal + (own[i] == pivot))
+            less += int(few_less)
+            equal += int(few_equal)
         bottom, top = a.dtype.type(0), all_bits
         if k < less:
             ceiling, top = pivot, a.dtype.type(pivot - 1)
