@@ -83,4 +83,4 @@ def _decimated(analysis: Analysis) -> bool:
 
 def note(transform: str, dtype: str) -> None:
     """Remember that this process has used the kernels of a transform."""
-    loaded.add(dtype if transform == "dwt" else f"{transform} {dtype}")
+    loaded.add(dtype if transform in ("dwt", "wp") else f"{transform} {dtype}")

@@ -216,47 +216,37 @@ def _directions(a, b, c, d, count, parts, pitch, first, second):
 
 
 @part
-def _place(first, second, k, odd, other, out, at):
-    """Store the even place of a coefficient k, or the ``other``, in row ``odd`` of a pair: undo `_directions`."""
-    scale = out.dtype.type(HALF)
-    if odd == other:  # both trees alike: real parts
-        out[at] = (second[2 * k] - first[2 * k] if odd else first[2 * k] + second[2 * k]) * scale
-    else:
-        out[at] = (first[2 * k + 1] - second[2 * k + 1] if odd else first[2 * k + 1] + second[2 * k + 1]) * scale
-
-
-@part
 def _places(bands, band, own, n, at, count, odd, even, other, parts, pitch):
     """Store even and ``other`` places of row ``odd`` of a pair of a plane, from its two complex bands.
 
-    They belong to ``count`` coefficients from ``at`` on, which may be beyond the ends of row ``own`` of the bands.
-    ``parts`` are four lines, ``pitch`` apart, to work in.
+    They belong to ``count`` coefficients from ``at`` on of row ``own`` of the bands, and undo `_directions`. Places
+    beyond the ends are reflected; their images are among these coefficients. ``parts`` are four lines, ``pitch`` apart,
+    to work in.
     """
     size, scale = even.itemsize, even.dtype.type(HALF)
     first = view(bands[band] + 2 * own * n * size, 2 * n, even)
     second = view(bands[7 - band] + 2 * own * n * size, 2 * n, even)
     a, b = lesser(greater(-at, 0), count), greater(lesser(n - at, count), 0)
+    inner, begins = b - a, 2 * (at + a)
+    u, v, x, y = parts, tail(parts, pitch), tail(parts, 2 * pitch), tail(parts, 3 * pitch)
+    _split(tail(first, begins), inner, u, v)
+    _split(tail(second, begins), inner, x, y)
+    inner_even, inner_other = tail(even, a), tail(other, a)
+    if odd:
+        for i in range(inner):
+            inner_even[i] = (v[i] - y[i]) * scale
+        for i in range(inner):
+            inner_other[i] = (x[i] - u[i]) * scale
+    else:
+        for i in range(inner):
+            inner_even[i] = (u[i] + x[i]) * scale
+        for i in range(inner):
+            inner_other[i] = (v[i] + y[i]) * scale
     for i in range(count):
         if i < a or i >= b:
             place = _inside(2 * (at + i), 2 * n)
-            _place(first, second, place // 2, odd, place % 2, even, i)
-            _place(first, second, place // 2, odd, 1 - place % 2, other, i)
-    if a < b:
-        inner, begins = b - a, 2 * (at + a)
-        u, v, x, y = parts, tail(parts, pitch), tail(parts, 2 * pitch), tail(parts, 3 * pitch)
-        _split(tail(first, begins), inner, u, v)
-        _split(tail(second, begins), inner, x, y)
-        even, other = tail(even, a), tail(other, a)
-        if odd:
-            for i in range(inner):
-                even[i] = (v[i] - y[i]) * scale
-            for i in range(inner):
-                other[i] = (x[i] - u[i]) * scale
-        else:
-            for i in range(inner):
-                even[i] = (u[i] + x[i]) * scale
-            for i in range(inner):
-                other[i] = (v[i] + y[i]) * scale
+            k = place // 2 - at
+            even[i], other[i] = (other[k], even[k]) if place % 2 else (even[k], other[k])
 
 
 @part

@@ -7,7 +7,7 @@ from functools import lru_cache, partial
 import numpy as np
 
 from wavefilt import threads
-from wavefilt.arrays import Array, Floats, least_run
+from wavefilt.arrays import Array, Floats
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.transforms.packets import PacketTransform, analysed, one_level
@@ -17,7 +17,7 @@ from wavefilt.wavelets.filters import detail_lengths
 from . import entries, launching, memory, team
 from .launching import Launch
 from .native import GROUP_BYTES, Constant
-from .selection import Peak, sign_off
+from .selection import Peak
 
 TILE = 1 << 15
 """Samples of a tile: two of its approximations fit the second-level cache."""
@@ -81,7 +81,7 @@ def plan(samples: int, taps: int, mode: str, level: int, tile: int) -> tuple[Lau
         arguments = Constant(np.array(own, dtype=np.int64), left, right, step, tiles, scratch)
         # four blocks of coefficients, two levels of two pieces, where all these begin and end, and boundary tables
         elements = 4 * (BLOCK + taps // 2 + scratch + 2 * PADDING)
-        more = 4 * GROUP_BYTES + 32 * (depth + 1) + 32 * (taps + 1) * depth
+        more = 4 * GROUP_BYTES + 32 * (depth + 1) + 96 * (taps + 1) * depth
         found.append(Launch(arguments, tiles, own[0] // tiles, first, depth, own[0], own[-1], elements, more))
         first += depth
     return tuple(found)
@@ -93,11 +93,10 @@ def analysing(x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> tup
     tile = fitting(tile, x.size, threads.get_num_threads())
     shape = x.shape[1], wavelet.dec_len, mode, analysis.level
     filters = launching.analysis_filters(wavelet, x.dtype)
-    first, measured = boundary.first_input(wavelet.dec_len, mode), x.shape[1] if peak else 0  # by the kernel itself
     past = launching.past(memory.PASSED, x.shape, x.itemsize)
-    constants = first, boundary.code(mode), measured, sign_off(x.dtype, least_run(x.shape[1])), past, filters
+    constants = boundary.first_input(wavelet.dec_len, mode), boundary.code(mode), past, filters
     launches, lengths = plan(*shape, tile), level_lengths(*shape)[1:]
-    return launching.analysing(entries.FORWARD, x, analysis, launches, lengths, constants, None)
+    return launching.analysing(entries.FORWARD, x, analysis, launches, lengths, constants, peak)
 
 
 def synthesising(

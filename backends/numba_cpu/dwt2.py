@@ -44,11 +44,11 @@ def plan(
     down, across = -(-places[0] // height), -(-places[1] // width)
     pitch = wide * width + MARGIN // itemsize
     tile = np.array([height, width, down, across, pitch], np.int64)
-    # blocks of a row, the filtered rows, and six rows more to add up
-    elements = 2 * (width + taps_across // 2 + PADDING) + (6 + 2 * scratch_rows) * pitch
+    # blocks of a row, the filtered rows, and a row of samples beyond the ends
+    elements = 2 * (width + taps_across // 2 + PADDING) + 2 * scratch_rows * pitch + max(pitch, sizes[1])
     arguments = Constant(np.array(sizes, np.int64), tile)
     work = sizes[0] * sizes[1] // (down * across)
-    return Launch(arguments, down * across, work, elements=elements, more=8 * GROUP_BYTES)
+    return Launch(arguments, down * across, work, elements=elements, more=8 * GROUP_BYTES + 96 * (taps_across + 1))
 
 
 def analysing(x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> tuple[Pyramid, list[team.Job]]:

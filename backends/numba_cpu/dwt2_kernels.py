@@ -9,7 +9,7 @@ import numpy as np
 
 from .adapter import part
 from .dwt import PADDING
-from .dwt_kernels import analyse_all, extension, shrink, split_row
+from .dwt_kernels import analyse_all, extension, shrink, split_row, tabulate
 from .launching import KEEP
 from .native import GROUP_BYTES
 from .vector import analyse, clear, greater, lesser, synthesise, tail, view
@@ -29,9 +29,9 @@ def own_tile(job, sizes, tile):
 
 
 @part
-def _rows(row, n, at, count, first, mode, none, even, odd, lo, hi, low, low_at, high, high_at):
+def _rows(row, n, at, count, first, table, even, odd, lo, hi, low, low_at, high, high_at):
     """Compute coefficients ``at`` to ``at + count``, and more to fill a group, of a row of n samples."""
-    split_row(even, odd, 2 * at + first, count + len(lo) // 2 - 1, row, 0, n, row, 0, n, mode, none, lo)
+    split_row(even, odd, 2 * at + first, count + len(lo) // 2 - 1, row, 0, n, row, 0, n, table)
     for p in range(0, count, GROUP_BYTES // lo.itemsize):
         analyse(even, p, odd, p, 1, lo, hi, low, low_at + p, high, high_at + p)
 
@@ -52,38 +52,30 @@ def forward(
     size, group = lo.itemsize, GROUP_BYTES // lo.itemsize
     taps = len(column_lo)
     stride, length = width + len(lo) // 2 + group + PADDING, (2 * height + taps - 2) * pitch
-    factors, places = view(workspace, 3, sizes), view(workspace + 24, 3, sizes)
-    blocks = workspace + 64
-    clear(view(blocks, 2 * (stride + length) + group + 6 * pitch, lo))
-    even, odd = view(blocks, stride, lo), view(blocks + stride * size, stride, lo)
-    terms = view(blocks + 2 * stride * size, 6 * pitch, lo)
-    scratch = view(blocks + (2 * stride + 6 * pitch) * size, 2 * length + group, lo)
-    none = view(workspace, 0, sizes)
+    table = view(workspace, 12 * (len(lo) + 1), sizes)
+    tabulate(table, columns, len(lo), row_mode)
+    even = view(workspace + 8 * len(table), 2 * (stride + length) + group + columns, lo)
+    clear(even)
+    odd, extended = tail(even, stride), tail(even, 2 * stride)
+    scratch = tail(extended, columns)
     for job in range(begin, end):
         section, top, left, filled, count = own_tile(job, sizes, tile)
         for i in range(2 * filled + taps - 2):
-            places[0], factors[0], places[1], factors[1], places[2], factors[2] = extension(
-                column_mode, 2 * top + column_first + i, rows
-            )
-            # filtering is linear: a filtered row outside is the sum of filtered rows that a sample there is of samples
-            alone = factors[0] == 1 and factors[1] == 0 and factors[2] == 0
-            for term in range(3):
-                if factors[term] != 0:
-                    row = view(source + (section * rows + places[term]) * columns * size, columns, lo)
-                    if alone:
-                        _rows(row, columns, left, count, row_first, row_mode, none, even, odd, lo, hi,
-                              scratch, i * pitch, scratch, length + i * pitch)  # fmt: skip
-                    else:
-                        _rows(row, columns, left, count, row_first, row_mode, none, even, odd, lo, hi,
-                              terms, 2 * term * pitch, terms, (2 * term + 1) * pitch)  # fmt: skip
-            if not alone:
-                for half in range(2):
-                    for p in range(count):
-                        total = 0.0  # float64, as in `kernels._split`
-                        for term in range(3):
-                            if factors[term] != 0:
-                                total += factors[term] * np.float64(terms[(2 * term + half) * pitch + p])
-                        scratch[half * length + i * pitch + p] = total
+            j, a, k, b, l, c = extension(column_mode, 2 * top + column_first + i, rows)  # noqa: E741
+            row = view(source + (section * rows + j) * columns * size, columns, lo)
+            if a != 1 or b != 0 or c != 0:
+                second = view(source + (section * rows + k) * columns * size, columns, lo)
+                third = view(source + (section * rows + l) * columns * size, columns, lo)
+                for p in range(columns):
+                    total = a * np.float64(row[p]) if a != 0 else 0.0  # float64, as in `dwt_kernels`
+                    if b != 0:
+                        total += b * np.float64(second[p])
+                    if c != 0:
+                        total += c * np.float64(third[p])
+                    extended[p] = total
+                row = extended
+            _rows(row, columns, left, count, row_first, table, even, odd, lo, hi,
+                  scratch, i * pitch, scratch, length + i * pitch)  # fmt: skip
         for half in range(2):
             first = (section * m + top) * n + left
             smooth = view(bands[2 * half] + first * size, (filled - 1) * n + count, lo)

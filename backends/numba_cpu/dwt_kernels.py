@@ -6,7 +6,6 @@ import numpy as np
 
 from wavefilt.thresholding.shrinkage import FIRM_RATIO
 from wavefilt.wavelets import boundary
-from wavefilt.wavelets.boundary import ANTIREFLECT, SMOOTH
 
 from .adapter import part
 from .dwt import BLOCK, PADDING
@@ -33,31 +32,32 @@ extension = part(boundary.extension)
 
 
 @part
-def tabulate(places, factors, n, reach, mode):
-    """Tabulate place and factor of samples -reach to 0 and n - 1 to n - 1 + reach of an extended row of n.
-
-    In modes that extrapolate, such a sample is made of several: they have no table, which then has length 0.
-    """
+def tabulate(table, n, reach, mode):
+    """Tabulate samples -reach to 0 and n - 1 to n - 1 + reach of an extended row of n: three places with factors."""
     for i in range(2 * (reach + 1)):
         at = i - reach if i <= reach else n + i - reach - 2
-        places[i], factors[i], _, _, _, _ = extension(mode, at, n)
+        own = tail(table, 6 * i)
+        own[0], own[1], own[2], own[3], own[4], own[5] = extension(mode, at, n)
 
 
 @part
-def _tabulated(places, factors, entry, near, start, stop, far, far_start):
+def _outside(table, entry, near, start, stop, far, far_start):
     """Return a sample outside; numba does not test whether unsigned indices are negative."""
-    j, factor = places[np.uint64(entry)], factors[np.uint64(entry)]
-    k = np.uint64(j - start)
-    value = near[k] if k < np.uint64(stop - start) else far[np.uint64(j - far_start)]
-    return value * factor if factor != 0 else near.dtype.type(0)
+    total, own = 0.0, tail(table, 6 * entry)  # float64: extrapolation over many samples loses digits
+    for term in range(0, 2 if own[3] | own[5] == 0 else 6, 2):
+        j, factor = own[np.uint64(term)], own[np.uint64(term + 1)]
+        k = np.uint64(j - start)
+        if factor != 0:
+            total += factor * np.float64(near[k] if k < np.uint64(stop - start) else far[np.uint64(j - far_start)])
+    return total
 
 
 @part
-def split_row(even, odd, first, pairs, near, start, stop, far, far_start, n, mode, places, factors):
+def split_row(even, odd, first, pairs, near, start, stop, far, far_start, n, table):
     """Copy samples first + 2p and first + 2p + 1 of an extended row of n samples to even[p] and odd[p].
 
     Two pieces of the row are in memory: near, which holds [start, stop), and far, with the rest that is needed.
-    ``places`` and ``factors`` are made by `tabulate`, or have length 0.
+    ``table`` is made by `tabulate`.
     """
     lanes = VECTOR_BYTES // near.itemsize
     inside = lesser(greater((start - first + 1) // 2, 0), pairs)
@@ -72,29 +72,13 @@ def split_row(even, odd, first, pairs, near, start, stop, far, far_start, n, mod
     for rest in range(p, outside):
         even[rest] = near[source + 2 * rest]
         odd[rest] = near[source + 2 * rest + 1]
-    if len(places) > 0:
-        reach = len(places) // 2 - 1
-        for side in range(2):
-            entry = first + reach if side == 0 else first + reach + 2 - n
-            for p in range(0 if side == 0 else outside, inside if side == 0 else pairs):
-                at = entry + 2 * p
-                even[np.uint64(p)] = _tabulated(places, factors, at, near, start, stop, far, far_start)
-                odd[np.uint64(p)] = _tabulated(places, factors, at + 1, near, start, stop, far, far_start)
-        return
-    for i in range(2 * (pairs - outside + inside)):
-        place = i if i < 2 * inside else i + 2 * (outside - inside)
-        j, a, k, b, l, c = extension(mode, first + place, n)  # noqa: E741
-        total = 0.0  # float64: extrapolation over many samples loses digits
-        if a != 0:
-            total = a * np.float64(near[j - start] if start <= j < stop else far[j - far_start])
-        if b != 0:
-            total += b * np.float64(near[k - start] if start <= k < stop else far[k - far_start])
-        if c != 0:
-            total += c * np.float64(near[l - start] if start <= l < stop else far[l - far_start])
-        if place % 2:
-            odd[place // 2] = total
-        else:
-            even[place // 2] = total
+    reach = len(table) // 12 - 1
+    for side in range(2):
+        entry = first + reach if side == 0 else first + reach + 2 - n
+        for p in range(0 if side == 0 else outside, inside if side == 0 else pairs):
+            at = entry + 2 * p
+            even[np.uint64(p)] = _outside(table, at, near, start, stop, far, far_start)
+            odd[np.uint64(p)] = _outside(table, at + 1, near, start, stop, far, far_start)
 
 
 @part
@@ -143,8 +127,8 @@ def analyse_all(u, u_at, v, v_at, step, count, lo, hi, s, s_at, r, r_at):
 
 @part
 def forward(
-    lengths, left, right, step, tiles, scratch, rows, details, approximation, first, mode, measured, sign_off, past,
-    lo, hi, workspace, begin, end,
+    lengths, left, right, step, tiles, scratch, rows, details, approximation, first, mode, past, lo, hi,
+    workspace, begin, end,
 ):  # fmt: skip
     """Transform tiles ``begin`` to ``end``, counted through all rows, through several levels.
 
@@ -154,9 +138,8 @@ def forward(
     ``rows``, ``details`` (finest first) and ``approximation`` are addresses of C-contiguous (rows, length)
     arrays, ``lo`` and ``hi`` the reversed filters, ``first`` the input of coefficient 0 (`boundary.first_input`); see
     `dwt.plan` for the workspace. Details of ``past`` coefficients or more are stored past the caches.
-    Returns the `peak` of rows of ``measured`` samples.
     """
-    depth, taps, size, highest = len(lengths) - 1, len(lo), lo.itemsize, sign_off[0] & 0
+    depth, taps, size = len(lengths) - 1, len(lo), lo.itemsize
     phases, group = taps // 2, GROUP_BYTES // lo.itemsize
     pitch, stride = scratch + PADDING, BLOCK + phases + group + PADDING
     starts, stops = (
@@ -168,11 +151,9 @@ def forward(
     even, odd = view(blocks, stride, lo), view(blocks + stride * size, stride, lo)
     unused = view(blocks + 2 * stride * size, stride, lo)
     levels = blocks + 4 * stride * size  # two buffers for each piece
-    entries = 2 * (taps + 1) if mode not in (SMOOTH, ANTIREFLECT) else 0
-    tables = levels + 4 * pitch * size  # of each level 8 bytes for each place, and for each factor
-    for j in range(depth if entries > 0 else 0):
-        table = tables + 16 * j * entries
-        tabulate(view(table, entries, lengths), view(table + 8 * entries, entries, lo), lengths[j], taps, mode)
+    tables, words = levels + 4 * pitch * size, 12 * (taps + 1)
+    for j in range(depth):
+        tabulate(view(tables + 8 * j * words, words, lengths), lengths[j], taps, mode)
     # rows of one tile go in pairs, one while the other waits for its last level; one at a time takes 1.4 times as long
     together = 2 if tiles == 1 else 1
     for job in range(begin, end, together):
@@ -187,8 +168,7 @@ def forward(
                 starts[place], stops[place] = start, stop
         for j in range(1, depth + 1):
             n, m = lengths[j - 1], lengths[j]
-            table = tables + 16 * (j - 1) * entries
-            places, factors = view(table, entries, lengths), view(table + 8 * entries, entries, lo)
+            table = view(tables + 8 * (j - 1) * words, words, lengths)
             for piece in range(2):
                 place, other = piece * (depth + 1) + j, (1 - piece) * (depth + 1) + j
                 start, stop = starts[place], stops[place]
@@ -221,12 +201,8 @@ def forward(
                     count = to - at
                     split_row(
                         even, odd, 2 * at + first, count + phases - 1,
-                        near, near_start, near_stop, far, far_start, n, mode, places, factors,
+                        near, near_start, near_stop, far, far_start, n, table,
                     )  # fmt: skip
-                    if j == 1 and n == measured:  # these were just read
-                        place = greater(2 * at + first, 0)
-                        read = lesser(2 * (to + phases - 1) + first, n) - place
-                        highest = max(highest, peak(rows + (row * n + place) * size, sign_off, 0, 0, read))
                     own = own_start <= at < own_stop
                     high, high_at = (detail, at) if own else (unused, 0)
                     p = 0
@@ -236,7 +212,6 @@ def forward(
                             p += group
                     analyse_all(even, p, odd, p, 1, count - p, lo, hi, target, at - start + p, high, high_at + p)
                     at = to
-    return highest
 
 
 @part

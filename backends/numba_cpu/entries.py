@@ -7,7 +7,7 @@ from itertools import chain
 from .native import Kernel
 
 PEAK = Kernel("dwt_kernels", "peak", "i B[]")
-FORWARD = Kernel("dwt_kernels", "forward", "i[] i i i i i i i[] i i i i B[] i T[] T[]")
+FORWARD = Kernel("dwt_kernels", "forward", "i[] i i i i i i i[] i i i i T[] T[]")
 INVERSE = Kernel("dwt_kernels", "inverse", "i[] i i i i i i i[] i i d[,] i i T[] T[]")
 SECTION_FORWARD = Kernel("dwt2_kernels", "forward", "i[] i[] i i[] i i T[] T[] i i T[] T[]")
 SECTION_INVERSE = Kernel("dwt2_kernels", "inverse", "i[] i[] i i[] i T[] T[] i T[] T[] i d[,]")
@@ -22,7 +22,6 @@ DUAL_ROWS_FIRST_INVERSE = Kernel("dual_tree_kernels", "rows_first_inverse", "i[]
 DUAL_ROWS = Kernel("dual_tree_kernels", "rows_forward", "i[] i[] i i[] T[] T[] T[] T[]")
 DUAL_ROWS_INVERSE = Kernel("dual_tree_kernels", "rows_inverse", "i[] i[] i i[] T[] T[] T[] T[] i")
 SHORT_ROWS = Kernel("selection_kernels", "short_rows", "i[,] d[] B[] T[] d[,] d[,]")
-MEAN_SQUARES = Kernel("selection_kernels", "mean_squares", "i[,] T[] d[]")
 DRAW = Kernel("selection_kernels", "draw", "i[] i[] i[] i[] B[] B[]")
 BRACKETS = Kernel("selection_kernels", "brackets", "i[] B[] B[] B[] B[]")
 LONG_CHUNKS = Kernel("selection_kernels", "long_chunks", "i[] i[] i[] B[] T[] B[] B[] B[,] i[] i[] d[]")
@@ -39,7 +38,7 @@ SERVE = Kernel("team_kernels", "serve", "i")
 TEAM = (SERVE, LAUNCH)
 """The threads of `team` run these, whatever the dtype."""
 ALWAYS = (SHORT_ROWS, *TEAM, PEAK)
-LONG = (MIDDLES, LONG_CHUNKS, BRACKETS, MEAN_SQUARES, DRAW)
+LONG = (MIDDLES, LONG_CHUNKS, BRACKETS, DRAW)
 """Statistics of long rows call these as well."""
 TRANSFORMS = {
     "dwt": (FORWARD, INVERSE, *ALWAYS, CHOOSE),

@@ -138,7 +138,7 @@ class Run:
         bands = len(statistics.counts)
         wanted = {"level": range(1, bands + 1), "global": (1,)}.get(str(sigma), ())
         rule = _rule(options)
-        counted, _ = statistics.surveying(wanted, rule == "bayes")
+        counted, _ = statistics.surveying(wanted)
         scale = rules.MAD_TO_SIGMA if isinstance(sigma, str) else float(sigma)
         medians = {"level": statistics.medians, "global": statistics.medians[:1]}
         self._medians = medians.get(str(sigma), np.ones((1, self._rows)))

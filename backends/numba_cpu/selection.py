@@ -24,38 +24,31 @@ from wavefilt.statistics.reference import RANKS, Risk, around, least_risk
 from . import entries, memory, native, team
 from .native import GROUP_BYTES, Constant
 
-CHUNK = 1 << 16  # coefficients of one share of a long row; fixed, so that sums do not depend on the threads
+CHUNK = 1 << 16  # coefficients of one share of a long row, and of one sum of squares: sums do not depend on threads
 LISTED = CHUNK // 16  # magnitudes of a chunk that may lie inside the bracket
 SAMPLE = 1 << 14  # magnitudes drawn from a row that is cut into chunks at least: 3 % of it then lie inside the bracket
-SHORT = 1 << 20  # rows up to here have their squares summed in one go, longer ones by chunks
+SHORT = 1 << 20  # rows up to here are cut into `FINE` shares
 SHARED = 1 << 15  # details from which several threads may be worth it for a row
 LONGER = 1.5  # times a thread's share of all details, a row is cut for all threads
-FINE = CHUNK // 4  # coefficients of one share of a row that is cut though it is `SHORT`: its sums are not needed
+FINE = CHUNK // 4  # the same of a row that is cut though it is `SHORT`
 GRAIN = 1 << 17  # coefficients below which a share of the work is not worth waking a thread
 SAMPLED = 1 << 14  # of longer rows a sample brackets the median: they leave the first-level cache
-GUESSES = 6  # of a median, at most
 MAD = 1.4826  # standard deviation of normal noise over its median magnitude, for the first guess
-DENSITY = 0.297  # of normal magnitudes an octave around their median holds this share
 SPREAD = 3.0  # octaves times √n on both sides of a guess, which hold the median of 97 % of rows of n normal magnitudes
 RATIOS = 8  # bytes that are kept of each level from row to row
 STEP = 1024
 COUNTED = 1 << 18  # details that one thread counts at a time
 
 
-def _sign_off(dtype: DType) -> Array:
-    """Return the mask of all bits except the sign, as an integer of the size of ``dtype``."""
-    bits = np.dtype(f"i{dtype.itemsize}")
-    return np.array([np.iinfo(bits).max], bits)
-
-
 @cache
 def sign_off(dtype: DType, least: int = 0) -> Constant:
-    """Return `_sign_off` as kernels take it, and the step at which samples are probed for runs of ``least`` samples.
+    """Return the mask of all bits except the sign, and the step at which samples are probed for runs of ``least``.
 
-    A kernel looks through a part of a trace at a time: at least half of a run is in one part, with two of the probes.
+    Both are integers of the size of ``dtype``. A kernel looks through a part of a trace at a time: at least half of a
+    run is in one part, with two of the probes.
     """
-    step = np.array([least // 4], f"i{dtype.itemsize}")
-    return Constant(np.concatenate([_sign_off(dtype), step]))
+    bits = np.dtype(f"i{dtype.itemsize}")
+    return Constant(np.array([np.iinfo(bits).max, least // 4], bits))
 
 
 @cache
@@ -104,9 +97,9 @@ def count_inside(interval: Interval, rows: Array, table: Counts) -> None:
     """Count as `wavefilt.statistics.mergeable.tabulate` does, but compiled: several times as fast."""
     if rows.dtype.kind == "c":
         rows = np.abs(rows)
-    mask, kernel = _sign_off(rows.dtype), entries.TABULATE_FEW if table.itemsize == 4 else entries.TABULATE
-    for row in memory.packed(np.atleast_2d(rows)).view(mask.dtype):
-        limits = mask[0], interval.low, interval.high, interval.shift
+    bits, kernel = np.dtype(f"i{rows.itemsize}"), entries.TABULATE_FEW if table.itemsize == 4 else entries.TABULATE
+    limits = np.iinfo(bits).max, interval.low, interval.high, interval.shift
+    for row in memory.packed(np.atleast_2d(rows)).view(bits):
         kernel.of(rows.dtype, row, *limits, table)(0, row.size)
 
 
@@ -151,7 +144,7 @@ class NumbaStatistics:
         self.powers = np.empty_like(self.medians)
         self._surveyed: set[int] = set()
         self._summed: set[int] = set()
-        """Places whose mean squares are known."""
+        """Levels whose mean squares are known."""
 
     @property
     def groups(self) -> int:
@@ -162,63 +155,43 @@ class NumbaStatistics:
         if share == 0.5:
             self._survey(levels)
             return self.medians.take(places, axis=0)
-        found, powers = np.empty((2, *self.powers.shape))
-        team.run([team.Job(*self._whole(places, share, found, powers))])
-        short = [place for place in places if self.counts[place] <= SHORT]  # others' squares are summed by chunks
-        self.powers[short] = powers[short]
-        self._summed.update(short)
+        found = np.empty_like(self.medians)
+        team.run([self._whole(places, share, found)])
+        self._summed.update(levels)
         return found.take(places, axis=0)
 
     def mean_square(self) -> Floats:
-        places = range(len(self._levels))
-        self._survey([place + 1 for place in places if place not in self._summed])
-        if unsummed := [place for place in places if place not in self._summed]:
-            team.parallel(*self._summing(unsummed))
-            self._summed.update(unsummed)
+        self._survey([level for level in range(1, len(self._levels) + 1) if level not in self._summed])
         return self.powers.copy()
 
     def _survey(self, levels: Sequence[int]) -> None:
-        """Find the unknown medians of these levels, and their mean squares unless one thread has to sum them."""
+        """Find the unknown medians of these levels, and their mean squares."""
         if not self._surveyed.issuperset(levels):
             jobs, take = self.surveying(levels)
             team.run(jobs)
             take()
 
-    def surveying(self, levels: Sequence[int], squares: bool = False) -> tuple[list[team.Job], Callable[[], None]]:
-        """Return jobs for medians, and for all mean squares as well, and a function to call when they are done."""
+    def surveying(self, levels: Sequence[int]) -> tuple[list[team.Job], Callable[[], None]]:
+        """Return jobs for medians and mean squares, and a function to call when they are done."""
         places = [i - 1 for i in levels if i not in self._surveyed]
         least = cut_from(self.groups, int(self.counts[places].sum()))
         cut = [i for i in places if self.counts[i] > least]
         whole = [i for i in places if i not in cut]
-        unsummed = [i for i in cut if self.counts[i] <= SHORT]  # the squares of longer rows are summed by chunks
-        if not cut:
-            jobs = [team.Job(*self._whole(whole))] if whole else []
-        else:
-            rows, number = self._whole(whole)[:2] if whole else (None, 0)
-            sums, count = self._summing(unsummed) if squares and unsummed else (None, 0)
-            jobs = self._cut(cut, rows, number, sums, count)
+        jobs = [self._whole(whole)] if whole else []
+        if cut:
+            jobs = self._cut(cut, jobs)
 
         def take() -> None:
             self._surveyed.update(levels)
-            self._summed.update(places)
-            if not squares:
-                self._summed.difference_update(unsummed)
+            self._summed.update(levels)
             for place in cut:
                 if np.isnan(self.medians[place]).any():  # the sample misled
-                    power = self.powers[place].copy()
-                    team.run([team.Job(*self._whole([place]))])
-                    self.powers[place] = power
+                    team.run([self._whole([place])])
 
         return jobs, take
 
-    def _whole(
-        self,
-        places: Sequence[int],
-        share: float = 0.5,
-        quantiles: Floats | None = None,
-        powers: Floats | None = None,
-    ) -> tuple[native.Work, int, int]:
-        """Return a `team.Job`'s arguments: medians, or other quantiles, and powers, each row by one thread."""
+    def _whole(self, places: Sequence[int], share: float = 0.5, quantiles: Floats | None = None) -> team.Job:
+        """Return the job for medians, or other quantiles, and mean squares, each row by one thread."""
         owners = [self._rows(place) for place in places]
         lengths = self.counts[places].tolist()
         ranks = [around(length, share) for length in lengths]
@@ -230,49 +203,31 @@ class NumbaStatistics:
             dtype=np.int64,
         )
         weights = np.array([weight for _, weight in ranks])
-        results = (self.medians, self.powers) if quantiles is None else (quantiles, powers)
+        results = self.medians if quantiles is None else quantiles, self.powers
         arguments = tasks, weights, sign_off(self._dtype), no_samples(self._dtype), *results
         count, work = len(places) * self.groups, sum(lengths) * self.groups
         room = RATIOS * len(places) + max(lengths) * self._dtype.itemsize + GROUP_BYTES
         kernel = entries.SHORT_ROWS.of(self._dtype, *arguments, workspace=room, kept=owners)
-        return kernel, count, GRAIN * count // max(work, 1)  # of rows of mean length
+        return team.Job(kernel, count, GRAIN * count // max(work, 1))  # of rows of mean length
 
-    def _table(self, places: Sequence[int]) -> tuple[Counts, list[Array]]:
-        """Return the address, length and place among the results of each row, and the owners of their memory."""
-        owners = [self._rows(place) for place in places]
-        addresses = [memory.address(rows) + rows.strides[0] * np.arange(self.groups) for rows in owners]
-        lengths = np.repeat(self.counts[places], self.groups)
-        results = np.arange(self.medians.size).reshape(self.medians.shape)[places].ravel()
-        return np.stack([np.concatenate(addresses), lengths, results], axis=1), owners
+    def _cut(self, places: Sequence[int], others: Sequence[team.Job]) -> list[team.Job]:
+        """Return the jobs for the medians and mean squares of rows that are cut into chunks.
 
-    def _summing(self, places: Sequence[int]) -> tuple[native.Work, int]:
-        """Return the work that sums mean squares of whole rows, and their number."""
-        table, kept = self._table(places)
-        arguments = table, no_samples(self._dtype), self.powers.reshape(-1)
-        return entries.MEAN_SQUARES.of(self._dtype, *arguments, kept=kept), len(table)
-
-    def _cut(
-        self,
-        places: Sequence[int],
-        beside_draw: native.Work | None,
-        first: int,
-        beside_middles: native.Work | None,
-        second: int,
-    ) -> list[team.Job]:
-        """Return the jobs for the medians of rows that are cut into chunks, and for the mean squares of the long ones.
-
-        Other work runs beside two of the jobs, which alone would leave threads idle; its counts are given. A median is
+        The work of another job, if given, runs beside the first one, which alone would leave threads idle. A median is
         NaN where the sample misled, as it does where many magnitudes are equal.
         """
-        dtype, (table, kept) = self._dtype, self._table(places)
-        native.load(entries.LONG, dtype)
-        sizes = table[:, 1]
+        native.load(entries.LONG, self._dtype)
+        dtype, kept = self._dtype, [self._rows(place) for place in places]
+        firsts = np.concatenate([memory.address(rows) + rows.strides[0] * np.arange(self.groups) for rows in kept])
+        sizes = np.repeat(self.counts[places], self.groups)
+        among_results = np.arange(self.medians.size).reshape(self.medians.shape)[places].ravel()
+        table = np.stack([sizes, among_results], axis=1)
         chunk = np.where(sizes > SHORT, CHUNK, FINE)
         counts = -(-sizes // chunk)
         starts = np.append(0, np.cumsum(counts))  # the first chunk of each row, and the end of the last
         rows = np.repeat(np.arange(len(sizes)), counts)
         before = chunk[rows] * (np.arange(len(rows)) - starts[rows])
-        addresses = table[rows, 0] + dtype.itemsize * before
+        addresses = firsts[rows] + dtype.itemsize * before
         lengths = np.minimum(sizes[rows] - before, chunk[rows])
 
         drawn = np.maximum(SAMPLE, sizes ** (2 / 3)).astype(np.int64)
@@ -291,11 +246,12 @@ class NumbaStatistics:
         results = self.medians.reshape(-1), self.powers.reshape(-1)
         arguments = starts, table, mask, no_samples(dtype), *found, *results
         middles = entries.MIDDLES.of(dtype, *arguments, workspace=memory.LINE, kept=listed)
+        beside = others[0].works[0] if others else ()
         return [
-            team.Job(draw, len(rows), GRAIN // CHUNK, beside_draw, first),
+            team.Job(draw, len(rows), GRAIN // CHUNK, *beside),
             team.Job(brackets, len(sizes)),
             surveyed,
-            team.Job(middles, len(sizes), 1, beside_middles, second),
+            team.Job(middles, len(sizes)),
         ]
 
     def _rows(self, place: int) -> Array:
@@ -379,6 +335,9 @@ class ChunkSums(Summation):
 
     tabulate = staticmethod(count_inside)
     block, whole = CHUNK, SHORT
+
+    def total(self, sums: Floats) -> float:
+        return float(np.cumsum(sums)[-1])
 
     def statistics(self, details: Array) -> NumbaStatistics:
         return NumbaStatistics([[details[None]]], "record")

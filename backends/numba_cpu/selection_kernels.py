@@ -13,8 +13,8 @@ from .adapter import part
 from .native import GROUP_BYTES as RANKED
 from .native import VECTOR_BYTES
 from .prepared import BAYES, LINEAR
-from .selection import DENSITY, GUESSES, LISTED, MAD, RATIOS, SAMPLED, SHORT, SPREAD, STEP
-from .vector import greater, lesser, list_inside, list_inside_some, ranked, ranked_few, tail, view
+from .selection import CHUNK, FINE, LISTED, MAD, RATIOS, SAMPLED, SHORT, SPREAD, STEP
+from .vector import copy, greater, lesser, list_inside, list_inside_some, ranked, ranked_few, tail, view
 
 
 def _squares(x: Array, count: int) -> float:
@@ -26,6 +26,18 @@ def _squares(x: Array, count: int) -> float:
 
 
 _sum_squares = part(_squares, fastmath={"reassoc", "contract", "nsz"})
+
+
+@part
+def _mean_square(x, m):
+    """Return the mean square of a row of m, summed as `long_chunks` and `middles` do."""
+    total, piece = 0.0, CHUNK if m > SHORT else FINE
+    for begin in range(0, m, piece):
+        own, end = 0.0, lesser(begin + piece, m)
+        for at in range(begin, end, STEP):
+            own += _sum_squares(tail(x, at), lesser(STEP, end - at))
+        total += own
+    return total / m
 
 
 @part
@@ -60,9 +72,13 @@ def _middle(a, n, k, both, all_bits):
         x, y, z = a[place % n], a[(place >> 5) % n], a[(place >> 10) % n]
         pivot = max(min(x, y), min(max(x, y), z))
         less, equal = 0, 0
-        for i in range(n):
-            less += a[i] < pivot
-            equal += a[i] == pivot
+        for at in range(0, n, SHORT):
+            few_less, few_equal, own = np.int32(0), np.int32(0), tail(a, at)  # more of them fit a vector than of int64
+            for i in range(lesser(SHORT, n - at)):
+                few_less = np.int32(few_less + (own[i] < pivot))
+                few_equal = np.int32(few_equal + (own[i] == pivot))
+            less += int(few_less)
+            equal += int(few_equal)
         bottom, top = a.dtype.type(0), all_bits
         if k < less:
             ceiling, top = pivot, a.dtype.type(pivot - 1)
@@ -82,66 +98,17 @@ def _middle(a, n, k, both, all_bits):
 
 
 @part
-def _count_below(bits, n, sign_off, limit):
-    count = 0
-    for i in range(n):
-        count += (bits[i] & sign_off) < limit
-    return count
-
-
-@part
-def _octave(bits):
-    """Return the difference between the bits of twice a number and of the number."""
-    return np.float64(1 << (23 if bits.itemsize == 4 else 52))
-
-
-@part
-def _selected(bits, n, all_bits, low, high, guess, listed):
-    """Return the magnitudes of ranks ``low`` and ``high``, the same or the next, of bits[:n], from 0.
-
-    ``guess`` is the first guess. Magnitudes below a guess are counted and the guess is corrected as for normal data,
-    until few lie between two guesses. These are listed: ``listed``, which may be the same array, has room for n and
-    `RANKED` bytes more.
-    """
-    octave = _octave(bits)
-    bottom, below, top, above = bits.dtype.type(0), 0, all_bits, n
-    for _ in range(GUESSES):
-        if above - below <= RANKED // bits.itemsize:
-            break
-        count = _count_below(bits, n, all_bits, guess)
-        miss = np.float64(low - count)
-        margin = 2 * np.sqrt(abs(miss)) + abs(miss) / 8 + 2
-        if count <= low:
-            bottom, below = guess, count
-            miss += margin
-        elif count > high:
-            top, above = bits.dtype.type(guess - 1), count
-            miss -= margin
-        else:  # it lies between the two
-            break
-        place = np.float64(guess) + miss / (DENSITY * n) * octave
-        if below > 0 and above < n:
-            place = bottom + (np.float64(top) - bottom) * (count + miss - below) / (above - below)
-        guess = bits.dtype.type(min(max(place, 1.0), np.float64(all_bits - 1)))
-    count, below = _list_inside(bits, 0, n, all_bits, bottom, top, listed, 0)
-    return _middle(listed, count, low - below, high > low, all_bits)
-
-
-@part
 def _ends(sample, n, rank, all_bits, margins, listed):
     """Return the lowest and highest magnitude of a bracket around a rank of a sample.
 
     It holds the magnitude of the same share of all data; ``margins`` are in units of √n ranks, and half a unit is a
-    standard error. ``listed`` is other memory, as in `_selected`.
+    standard error. ``listed`` is other memory, with room for n and `RANKED` bytes more.
     """
     margin = np.int64(margins * np.sqrt(n)) + 1
-    few = lesser(n, RANKED // sample.itemsize)
-    for i in range(few):
-        listed[i] = sample[i * (n // few)]
-    guess, _ = _middle(listed, few, few * rank // n, np.bool_(False), all_bits)
-    low, high = greater(rank - margin, 0), lesser(rank + margin, n - 1)
-    bottom, _ = _selected(sample, n, all_bits, low, low, guess, listed)
-    top, _ = _selected(sample, n, all_bits, high, high, guess, listed)
+    copy(sample, n, listed)
+    bottom, _ = _middle(listed, n, greater(rank - margin, 0), np.bool_(False), all_bits)
+    copy(sample, n, listed)
+    top, _ = _middle(listed, n, lesser(rank + margin, n - 1), np.bool_(False), all_bits)
     return bottom, top
 
 
@@ -164,6 +131,7 @@ def short_rows(tasks, weights, sign_off, floats, quantiles, powers, workspace, b
     ratio of the quantile to the root of the mean square in the rows before.
     """
     all_bits, levels, room = sign_off[0], len(tasks), RANKED // sign_off.itemsize
+    octave = np.float64(1 << (23 if sign_off.itemsize == 4 else 52))  # between the bits of a number and of its double
     ratios, values = view(workspace, levels, powers), workspace + RATIOS * levels
     middle = view(values, 2, floats)  # the first two elements listed
     for task in range(levels):
@@ -173,7 +141,7 @@ def short_rows(tasks, weights, sign_off, floats, quantiles, powers, workspace, b
         place, m = tasks[task, 0], tasks[task, 2]
         listed = view(values, m + room, sign_off)
         address = tasks[task, 1] + row * tasks[task, 3]
-        power = _sum_squares(view(address, m, floats), m) / m
+        power = _mean_square(view(address, m, floats), m)
         powers[place, row] = power
         bits = view(address, m, sign_off)
         low, high = tasks[task, 4], tasks[task, 5]
@@ -187,15 +155,13 @@ def short_rows(tasks, weights, sign_off, floats, quantiles, powers, workspace, b
                 listed[i] = bits[i * stride] & all_bits
             bottom, top = _ends(listed, drawn, low * drawn // m, all_bits, 1.5, tail(listed, drawn))
         else:
-            width = np.int64(SPREAD / np.sqrt(m) * _octave(bits))
+            width = np.int64(SPREAD / np.sqrt(m) * octave)
             bottom, top = bits.dtype.type(guess - width), bits.dtype.type(guess + width)
         count, below = _list_inside(bits, 0, m, all_bits, bottom, top, listed, 0)
         bracketed = below <= low <= high < below + count
-        if bracketed and count <= room:
-            listed[0], listed[1] = _middle(listed, count, low - below, high > low, all_bits)
-        else:
-            source, n, less = (listed, count, below) if bracketed else (bits, m, 0)
-            listed[0], listed[1] = _selected(source, n, all_bits, low - less, high - less, guess, listed)
+        if not bracketed:
+            count, below = _list_inside(bits, 0, m, all_bits, bits.dtype.type(0), all_bits, listed, 0)
+        listed[0], listed[1] = _middle(listed, count, low - below, high > low, all_bits)
         quantile = np.float64(middle[0])
         if high > low:
             quantile = _between(quantile, np.float64(middle[1]), weights[task])
@@ -203,14 +169,6 @@ def short_rows(tasks, weights, sign_off, floats, quantiles, powers, workspace, b
         ratio = quantile / deviation
         if ratio < 2:  # neither NaN nor infinite
             ratios[task] += (ratio - ratios[task]) / 8 if bracketed else ratio - ratios[task]
-
-
-@part
-def mean_squares(table, floats, powers, workspace, begin, end):
-    """Find the mean squares of rows ``begin`` to ``end`` of a table (see `middles`), summed as `short_rows` does."""
-    for row in range(begin, end):
-        m = table[row, 1]
-        powers[table[row, 2]] = _sum_squares(view(table[row, 0], m, floats), m) / m
 
 
 @part
@@ -263,46 +221,25 @@ def long_chunks(
 
 
 @part
-def _sum(numbers, first, count):
-    """Sum numbers in NumPy's order: in halves, and up to 128 of them with eight sums."""
-    if count > 128:
-        half = count // 2 // 8 * 8
-        return _sum(numbers, first, half) + _sum(numbers, first + half, count - half)
-    total, last = 0.0, first + count
-    if count >= 8:
-        a, b, c, d = numbers[first], numbers[first + 1], numbers[first + 2], numbers[first + 3]
-        e, f, g, h = numbers[first + 4], numbers[first + 5], numbers[first + 6], numbers[first + 7]
-        first += 8
-        while first + 8 <= last:
-            a, b, c, d = a + numbers[first], b + numbers[first + 1], c + numbers[first + 2], d + numbers[first + 3]
-            e, f, g, h = e + numbers[first + 4], f + numbers[first + 5], g + numbers[first + 6], h + numbers[first + 7]
-            first += 8
-        total = ((a + b) + (c + d)) + ((e + f) + (g + h))
-    for i in range(first, last):
-        total += numbers[i]
-    return total
-
-
-@part
 def middles(
     starts, table, sign_off, floats, lows, highs, listed, inside, below, squares, medians, powers, workspace, begin, end
 ):
     """Find the medians of rows ``begin`` to ``end`` from the lists of their chunks, which are moved together.
 
-    A median is NaN if it is not in the lists. ``starts`` are the first chunks of the rows, ``table`` has the address,
-    length and place among the results of each row, ``listed`` is the address of the first list. The mean squares of
-    long rows follow from the sums of their chunks.
+    A median is NaN if it is not in the lists. ``starts`` are the first chunks of the rows, ``table`` has the length
+    and place among the results of each row, ``listed`` is the address of the first list. The mean squares follow from
+    the sums of the chunks.
     """
     middle, found = view(workspace, 2, floats), view(workspace, 2, sign_off)
     for row in range(begin, end):
-        first, last, size, place = starts[row], starts[row + 1], table[row, 1], table[row, 2]
-        if size > SHORT:
-            powers[place] = _sum(squares, first, last - first) / size
-        under, total, most = 0, 0, 0
+        first, last, size, place = starts[row], starts[row + 1], table[row, 0], table[row, 1]
+        under, total, most, energy = 0, 0, 0, 0.0
         for chunk in range(first, last):
+            energy += squares[chunk]
             under += below[chunk]
             total += inside[chunk]
             most = greater(most, inside[chunk])
+        powers[place] = energy / size
         low, high = (size - 1) // 2 - under, size // 2 - under
         medians[place] = np.nan
         if low < 0 or high >= total or most >= LISTED - STEP:
@@ -314,8 +251,7 @@ def middles(
             for i in range(inside[first + chunk]):
                 target[i] = source[i]
             at += inside[first + chunk]
-        guess = sign_off.dtype.type(lows[row] + (highs[row] - lows[row]) // 2)
-        found[0], found[1] = _selected(lists, total, sign_off[0], low, high, guess, lists)
+        found[0], found[1] = _middle(lists, total, low, high > low, sign_off[0])
         medians[place] = (np.float64(middle[0]) + np.float64(middle[1])) / 2
 
 

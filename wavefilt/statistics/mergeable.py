@@ -256,6 +256,10 @@ class Summation:
         """Return the statistics of a row (details,) in memory."""
         return ReferenceStatistics([details[None]])
 
+    def total(self, sums: Floats) -> float:
+        """Return the sum of the blocks' sums of squares."""
+        return float(sums.sum())
+
     def measure(
         self, details: Array, ends: Counts, interval: Interval | None, table: Array | None
     ) -> tuple[Floats, int]:
@@ -349,7 +353,7 @@ class RowTally:
         for total in totals:  # one element or none
             for level, sums in enumerate(self._sums, 1):
                 if level not in self._whole:
-                    total[level - 1] = sums.sum()
+                    total[level - 1] = self._summation.total(sums)
         return Counted(self._tables, totals, self._below, self._whole)
 
 
