@@ -256,9 +256,8 @@ class DetailFigures:
         self.after = self.rows if after is None else after.real
         if len(self.averaged):
             spectra = data.mean_spectra(self.rows[self.averaged], self.after[self.averaged], self.peak)
-            largest = float(spectra["before"].max())
             for part, source in self.spectra.items():
-                level = data.decibels(spectra[part], largest) if part in self.parts else np.empty(0)
+                level = spectra[part] if part in self.parts else np.empty(0)
                 source.data = {"frequency": np.linspace(0, 0.5 / self.interval, len(level)), "level": level}
         self.draw_spectrograms(self.trace)
         sigma, threshold = data.noise_and_thresholds(outcome.estimates if outcome else [])
@@ -270,12 +269,11 @@ class DetailFigures:
     def draw_spectrograms(self, trace: int) -> None:
         """Draw the spectrograms of this trace."""
         self.trace = min(max(trace, 0), len(self.rows) - 1)
-        amplitudes = data.spectrograms(self.rows[self.trace], self.after[self.trace], self.peak)
-        largest = float(amplitudes["before"].max())
+        levels = data.spectrograms(self.rows[self.trace], self.after[self.trace], self.peak)
         place = [self.start], [0.0], [self.rows.shape[1] * self.interval], [0.5 / self.interval]
         for part, drawn in zip(data.PARTS, self.spectrogram_figures, strict=True):
-            level = data.decibels(amplitudes[part], largest).astype(np.float32)
-            values = ([level], *place) if part in self.parts else [[]] * len(IMAGE)
+            image = levels[part].astype(np.float32)
+            values = ([image], *place) if part in self.parts else [[]] * len(IMAGE)
             self.images[part].data = dict(zip(IMAGE, values, strict=True))
             drawn.title.text = f"spectrogram {part}, trace {self.trace} (dB)"
 

@@ -151,21 +151,21 @@ def amplitudes(before: Array, after: Array, starts: NDArray[np.intp], length: in
 
 
 def mean_spectra(before: Sequence[Array] | Array, after: Sequence[Array] | Array, peak: float) -> dict[str, Floats]:
-    """Return the mean amplitude spectrum of each of `PARTS` over traces and at most 32 windows of each."""
+    """Return the mean spectrum of each of `PARTS` over traces and at most 32 windows of each, as `decibels`."""
     length = _power_of_two(max(map(len, before)) / 4, 2048)
     sums = dict.fromkeys(PARTS, np.zeros(length + 1))
     for traces in zip(before, after, strict=True):
         starts = np.unique(np.linspace(0, max(0, len(traces[0]) - length), 32).astype(np.intp))
         for part, values in amplitudes(*traces, starts, length, peak).items():
             sums[part] = sums[part] + values.mean(axis=0)
-    return {part: total / len(before) for part, total in sums.items()}
+    return decibels({part: total / len(before) for part, total in sums.items()})
 
 
 def spectrograms(before: Array, after: Array, peak: float) -> dict[str, Floats]:
-    """Return the amplitudes (frequencies, times) of each of `PARTS` of a trace, at 400 evenly spaced times at most."""
+    """Return spectra (frequencies, times) of each of `PARTS` of a trace at 400 even times at most, as `decibels`."""
     length = _power_of_two(len(before) / 10, 512)
     starts = np.arange(0, len(before), math.ceil(len(before) / 400)) - length // 2
-    return {part: values.T for part, values in amplitudes(before, after, starts, length, peak).items()}
+    return decibels({part: values.T for part, values in amplitudes(before, after, starts, length, peak).items()})
 
 
 def _power_of_two(value: float, most: int) -> int:
@@ -173,10 +173,14 @@ def _power_of_two(value: float, most: int) -> int:
     return min(most, max(8, int(2 ** round(math.log2(value)))))
 
 
-def decibels(amplitudes: Array, largest: float) -> Floats:
-    """Return amplitudes in dB relative to ``largest``, at least that of `FLOOR`."""
-    ratio = amplitudes / largest if largest > FLOOR else np.zeros(amplitudes.shape)
-    return np.asarray(20 * np.log10(np.maximum(ratio, FLOOR)))
+def decibels(amplitudes: dict[str, Floats]) -> dict[str, Floats]:
+    """Return amplitudes in dB relative to the largest before, at least that of `FLOOR`.
+
+    Where the largest is a rounding error of a constant, all are at `FLOOR`.
+    """
+    largest = float(amplitudes["before"].max())
+    unit = largest if largest > FLOOR else math.inf
+    return {part: 20 * np.log10(np.maximum(values / unit, FLOOR)) for part, values in amplitudes.items()}
 
 
 def noise_and_thresholds(estimates: Sequence[Estimate]) -> Floats:
@@ -323,10 +327,9 @@ class DrawnTraces:
         self.frequency_label = "frequency (Hz)" if timed else "frequency (cycles/sample)"
         ends = [self.times(trace) for trace in range(len(lengths))]
         self.start, self.stop = min(start for start, _ in ends), max(stop for _, stop in ends)
-        self.energies, residual, peak = energies(before, after)
-        self.peak = peak or 1.0
+        measured = energies(before, after)
+        self.energies, self.share, self.peak = measured.traces, measured.share, measured.unit or 1.0
         self.strongest = int(np.argmax(self.energies))
-        self.share = residual / (float(self.energies.sum()) or 1.0)
 
     def _arrange(self, recording: Recording, by: TracesBy) -> None:
         """Set the traces and label of each row, the places of the rows, and the usual distance between them."""

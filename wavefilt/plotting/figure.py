@@ -364,8 +364,7 @@ def _draw_spectrograms(figure: SubFigure, traces: DrawnTraces) -> None:
     """Draw spectrograms of the strongest trace before and after, in dB below the largest value before."""
     parts = traces.parts[:2]
     panels = figure.subplots(1, len(parts), squeeze=False)[0].tolist()
-    amplitudes, name = traces.spectrograms(), traces.name(traces.strongest)
-    largest = float(amplitudes["before"].max())
+    spectra, name = traces.spectrograms(), traces.name(traces.strongest)
     start, stop = traces.times(traces.strongest)
     for axes, part in zip(panels, parts, strict=True):
         style(axes)
@@ -374,12 +373,12 @@ def _draw_spectrograms(figure: SubFigure, traces: DrawnTraces) -> None:
         axes.set_title(f"{words}{f', {name}' if name else ''}", fontsize=MEDIUM, pad=5)
         axes.set_xlabel(traces.time_label.split(",")[0], fontsize=MEDIUM, labelpad=1)
         axes.tick_params(labelleft=axes is panels[0])
-        if largest < 1e-12:  # rounding errors of a constant
+        if spectra["before"].max() < 0:
             _write_instead(axes, "no variation")
             continue
         look: dict[str, Any] = {"aspect": "auto", "origin": "lower", "interpolation": "bilinear"}
         extent = (start, stop, 0, traces.nyquist)
-        image = axes.imshow(data.decibels(amplitudes[part], largest), "magma", extent=extent, **look)
+        image = axes.imshow(spectra[part], "magma", extent=extent, **look)
         image.set_clim(-data.RANGE_DB, 0)
         axes.locator_params(axis="x", nbins=4)
         _set_time_axis(axes.xaxis, traces, start, stop, 3)
@@ -398,15 +397,12 @@ def _draw_spectra(axes: Axes, traces: DrawnTraces) -> None:
     axes.set_xlabel(traces.frequency_label, fontsize=MEDIUM, labelpad=1)
     axes.set_ylabel(f"dB re maximum{' before' * (len(traces.parts) > 1)}", fontsize=MEDIUM, labelpad=1)
     spectra = traces.mean_spectra()
-    largest = float(spectra["before"].max()) if spectra else 0.0
-    if spectra is None or largest < 1e-12:
+    if spectra is None or spectra["before"].max() < 0:
         _write_instead(axes, "no variation")
         return
     frequencies = np.linspace(0, traces.nyquist, len(spectra["before"]))
     for part in traces.parts:
-        axes.plot(
-            frequencies, data.decibels(spectra[part], largest), color=data.COLORS[part], linewidth=1.4, label=part
-        )
+        axes.plot(frequencies, spectra[part], color=data.COLORS[part], linewidth=1.4, label=part)
     axes.set_xlim(0, frequencies[-1])
     axes.set_ylim(-data.RANGE_DB - 5, 9)  # room for the legend
     if len(traces.parts) > 1:
