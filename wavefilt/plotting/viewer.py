@@ -85,14 +85,15 @@ class Result:
         assert self.after.outcome is not None
         return self.after.outcome
 
-    def summary(self) -> str:
-        """Return the method, the share of the residual in the energy, and the time, in a line."""
+    def summary(self) -> tuple[str, list[str]]:
+        """Return a line with the method, the share of the residual in the energy, and the time; and the statements."""
         before, outcome = self.traces.recording, self.outcome
-        share = 100 * energies(before, self.after).share
+        measured = energies(before, self.after)
         used = outcome.options.summary(outcome.level)
         note = "" if outcome.estimates else f"; {unchanged(outcome.options, min(transformed(before, outcome.options)))}"
         took = f"{1e3 * self.seconds:.0f} ms ({outcome.backend})"
-        return f"{used}; residual: {share:.2g} % of the energy; {took}{note}"
+        line = f"{used}; residual: {100 * measured.share:.2g} % of the energy; {took}{note}"
+        return line, statements(before, self.after, measured)
 
     def named(self) -> dict[str, Any]:
         """Return the options with the backend, unless it is the one that is chosen for few samples."""
@@ -242,8 +243,7 @@ class Viewer(pn.viewable.Viewer):  # type: ignore[misc]  # Panel has no types
     def _draw_details(self, result: Result, rows: Array, band_pass: BandPass | None) -> None:
         if result is not self.result:
             return
-        name = f"band-pass {band_pass.low:g} to {band_pass.high:g}" if band_pass else result.summary()
-        told = [] if band_pass else statements(self.traces.recording, result.after)
+        name, told = (f"band-pass {band_pass.low:g} to {band_pass.high:g}", []) if band_pass else result.summary()
         escaped = (re.sub("`(.*?)`", r"<code>\1</code>", html.escape(text)) for text in told)
         notes = "".join(f"<li>{text}</li>" for text in escaped)
         self.summary.object = html.escape(name) + (f"<ul>{notes}</ul>" if notes else "")
