@@ -17,7 +17,7 @@ from __future__ import annotations
 from .adapter import part
 from .dual_tree import LINES, PAD
 from .dwt2_kernels import own_tile
-from .native import GROUP_BYTES, VECTOR_BYTES
+from .native import GROUP_BYTES
 from .vector import analyse, clear, combine, copy, greater, join, lesser, split, synthesise, tail, view
 
 HALF = 0.5**0.5
@@ -57,28 +57,6 @@ def _row(source, n, whole, first, count, out):
 
 
 @part
-def _split(x, count, even, odd):
-    """Split ``count`` pairs."""
-    lanes = VECTOR_BYTES // x.itemsize
-    whole = count // lanes * lanes
-    for p in range(0, whole, lanes):
-        split(x, 2 * p, even, p, odd, p)
-    for p in range(whole, count):
-        even[p], odd[p] = x[2 * p], x[2 * p + 1]
-
-
-@part
-def _joined(even, odd, count, x):
-    """Do the opposite of `_split`."""
-    lanes = VECTOR_BYTES // x.itemsize
-    whole = count // lanes * lanes
-    for p in range(0, whole, lanes):
-        join(even, p, odd, p, x, 2 * p)
-    for p in range(whole, count):
-        x[2 * p], x[2 * p + 1] = even[p], odd[p]
-
-
-@part
 def _trees(u, v, other, step, count, a_lo, a_hi, b_lo, b_hi, out, plane):
     """Filter by tree a's filters, and the places ``other`` elements further on by tree b's.
 
@@ -100,9 +78,9 @@ def _later_row(line, n, left, count, a_lo, a_hi, b_lo, b_hi, work, stride, out, 
     fours = count + 2 * before
     halves, four = tail(work, 4 * stride), tail(work, 8 * stride)
     _row(line, 4 * n, 4 * n, 4 * (left - before), 4 * fours, work)
-    _split(work, 2 * fours, halves, tail(halves, 2 * stride))
-    _split(halves, fours, four, tail(four, 2 * stride))
-    _split(tail(halves, 2 * stride), fours, tail(four, stride), tail(four, 3 * stride))
+    split(work, 2 * fours, halves, tail(halves, 2 * stride))
+    split(halves, fours, four, tail(four, 2 * stride))
+    split(tail(halves, 2 * stride), fours, tail(four, stride), tail(four, 3 * stride))
     # the place of the first tap in the lines of four
     u, v = (0, 2 * stride) if 4 * before == taps - 2 else (2 * stride, 1)
     _trees(tail(four, u), tail(four, v), stride, 1, count, a_lo, a_hi, b_lo, b_hi, out, plane)
@@ -151,8 +129,8 @@ def rows_forward(sizes, tile, source, bands, a_lo, a_hi, b_lo, b_hi, workspace, 
         count, at = lesser(width, n - left), 2 * (own * n + left) * size
         line = view(source + own * 4 * n * size, 4 * n, a_lo)
         _later_row(line, n, left, count, a_lo, a_hi, b_lo, b_hi, work, stride, lines, stride)
-        _joined(lines, tail(lines, stride), count, view(bands[0] + at, 2 * count, a_lo))
-        _joined(tail(lines, 2 * stride), tail(lines, 3 * stride), count, view(bands[1] + at, 2 * count, a_lo))
+        join(lines, tail(lines, stride), count, view(bands[0] + at, 2 * count, a_lo))
+        join(tail(lines, 2 * stride), tail(lines, 3 * stride), count, view(bands[1] + at, 2 * count, a_lo))
 
 
 @part
@@ -191,11 +169,11 @@ def rows_inverse(sizes, tile, target, bands, a_even, a_odd, b_even, b_odd, first
         for half in range(2):
             source = view(bands[half] + 2 * own * n * size, 2 * n, a_even)
             _row(source, 2 * n, 2 * n, 2 * (left - first), 2 * wide, row)
-            _split(row, wide, tail(places, 2 * half * stride), tail(places, (2 * half + 1) * stride))
+            split(row, wide, tail(places, 2 * half * stride), tail(places, (2 * half + 1) * stride))
         detail = tail(places, 2 * stride)
         _joined_trees(places, detail, stride, count, a_even, a_odd, b_even, b_odd, lines, 2 * stride)
         out = view(target + (own * n + left) * 4 * size, 4 * count, a_even)
-        _joined(lines, tail(lines, 2 * stride), 2 * count, out)
+        join(lines, tail(lines, 2 * stride), 2 * count, out)
 
 
 @part
@@ -207,12 +185,12 @@ def _directions(a, b, c, d, count, parts, pitch, first, second):
         u[p] = (a[p] - d[p]) * scale
     for p in range(count):
         v[p] = (b[p] + c[p]) * scale
-    _joined(u, v, count, first)
+    join(u, v, count, first)
     for p in range(count):
         u[p] = (a[p] + d[p]) * scale
     for p in range(count):
         v[p] = (b[p] - c[p]) * scale
-    _joined(u, v, count, second)
+    join(u, v, count, second)
 
 
 @part
@@ -229,8 +207,8 @@ def _places(bands, band, own, n, at, count, odd, even, other, parts, pitch):
     a, b = lesser(greater(-at, 0), count), greater(lesser(n - at, count), 0)
     inner, begins = b - a, 2 * (at + a)
     u, v, x, y = parts, tail(parts, pitch), tail(parts, 2 * pitch), tail(parts, 3 * pitch)
-    _split(tail(first, begins), inner, u, v)
-    _split(tail(second, begins), inner, x, y)
+    split(tail(first, begins), inner, u, v)
+    split(tail(second, begins), inner, x, y)
     inner_even, inner_other = tail(even, a), tail(other, a)
     if odd:
         for i in range(inner):
@@ -287,8 +265,8 @@ def first_forward(sizes, tile, source, bands, taps_lo, taps_hi, workspace, begin
                 copy(tail(lines, 4 * odd * pitch), 2 * count, tail(low, 2 * odd * n))
             for band in range(3):  # high from row to row, along both axes, along a row
                 line, at = tail(lines, (1, 3, 2)[band] * pitch), (section * m + top + k) * n + left
-                _split(line, count, a, b)
-                _split(tail(line, 4 * pitch), count, c, d)
+                split(line, count, a, b)
+                split(tail(line, 4 * pitch), count, c, d)
                 one = view(bands[1 + band] + 2 * at * size, 2 * count, taps_lo)
                 other = view(bands[6 - band] + 2 * at * size, 2 * count, taps_lo)
                 _directions(a, b, c, d, count, parts, stride, one, other)
@@ -320,8 +298,8 @@ def forward(sizes, tile, source, bands, a_lo, a_hi, b_lo, b_hi, workspace, begin
                 _trees(own, third, pitch, 4 * pitch, count, a_lo, a_hi, b_lo, b_hi, line, pitch)
             at = (section * m + top + k) * n + left
             low = view(bands[0] + ((section * m + top + k) * 4 * n + 2 * left) * size, 2 * n + 2 * count, a_lo)
-            _joined(lines, tail(lines, 4 * pitch), count, low)
-            _joined(tail(lines, pitch), tail(lines, 5 * pitch), count, tail(low, 2 * n))
+            join(lines, tail(lines, 4 * pitch), count, low)
+            join(tail(lines, pitch), tail(lines, 5 * pitch), count, tail(low, 2 * n))
             for band in range(3):
                 a = tail(lines, (2, 10, 8)[band] * pitch)
                 b, c, d = tail(a, 4 * pitch), tail(a, pitch), tail(a, 5 * pitch)
@@ -357,9 +335,9 @@ def first_inverse(sizes, tile, target, bands, taps, workspace, begin, end):
                     _row(smooth, 2 * n, 2 * n, 2 * (left - margin), 2 * wide, low)
                 else:
                     _places(bands, 1, own, n, left - margin, wide, odd, even, odds, parts, stride)
-                    _joined(even, odds, wide, low)
+                    join(even, odds, wide, low)
                 _places(bands, 3 - half, own, n, left - margin, wide, odd, even, odds, parts, stride)
-                _joined(even, odds, wide, high)
+                join(even, odds, wide, high)
                 skip = 2 * margin - reach
                 out = tail(scratch, half * length + i * pitch)
                 _one(tail(low, skip), tail(high, skip), 1, 2 * count, taps, out)
@@ -393,7 +371,7 @@ def inverse(sizes, tile, target, bands, a_even, a_odd, b_even, b_odd, first, wor
                 own, inner = section * m + at // 2, at % 2
                 smooth = view(bands[0] + (section * 2 * m + at) * 2 * n * size, 2 * n, a_even)
                 _row(smooth, 2 * n, 2 * n, 2 * start, 2 * wide, row)
-                _split(row, wide, places, tail(places, stride))
+                split(row, wide, places, tail(places, stride))
                 for band in range(1, 4):  # rows, both, columns
                     even, other = tail(places, 2 * band * stride), tail(places, (2 * band + 1) * stride)
                     _places(bands, band, own, n, start, wide, inner, even, other, parts, stride)
@@ -411,4 +389,4 @@ def inverse(sizes, tile, target, bands, a_even, a_odd, b_even, b_odd, first, wor
             for r in range(4):
                 begins = (section * 4 * m + 4 * (top + k) + r) * 4 * n + 4 * left
                 line = tail(lines, r * pitch)
-                _joined(line, tail(line, plane), 2 * count, view(target + begins * size, 4 * count, a_even))
+                join(line, tail(line, plane), 2 * count, view(target + begins * size, 4 * count, a_even))
