@@ -3,7 +3,8 @@
 A sequence has an even and an odd place for each complex coefficient. In the low-pass sequence they belong to tree a and
 tree b, in the high-pass one to tree b and tree a. Beyond the ends places are reflected: even and odd change over. The
 first level filters by one symmetric filter, all others by that of tree a and, for tree b, the same reversed. Sizes are
-in complex coefficients, the numbers of places are twice those; sums do not depend on tiles.
+in complex coefficients, the numbers of places are twice those; sums do not depend on tiles. The first level of rows is
+one of the MODWT with that filter: `modwt_kernels` computes it.
 
 Sections are filtered along their rows into a scratch, and that down its columns, a vector of columns at a time:
 
@@ -95,30 +96,11 @@ def _joined_trees(low, high, stride, count, a_even, a_odd, b_even, b_odd, out, p
 
 
 @part
-def rows_first_forward(sizes, tile, source, bands, taps_lo, taps_hi, workspace, begin, end):
-    """Compute the first level of rows: low-pass and high-pass coefficients of tiles ``begin`` to ``end``.
+def rows_forward(sizes, tile, source, bands, a_lo, a_hi, b_lo, b_hi, workspace, begin, end):
+    """Compute any level of rows but the first, from 4 low-pass coefficients for each of the complex ones.
 
     ``sizes`` are samples of a row and complex coefficients, ``tile`` the coefficients of a tile and the tiles of a row.
     """
-    samples, n, width, across = sizes[0], sizes[1], tile[0], tile[1]
-    size, reach = taps_lo.itemsize, len(taps_lo) // 2 - 1
-    stride = 2 * width + 2 * reach + 2 * PAD
-    row = view(workspace, 3 * stride, taps_lo)
-    smooth, detail = tail(row, stride), tail(row, 2 * stride)
-    clear(row)
-    for job in range(begin, end):
-        own, left = job // across, job % across * width
-        count, at = lesser(width, n - left), 2 * (own * n + left) * size
-        line = view(source + own * samples * size, samples, taps_lo)
-        _row(line, samples, 2 * n, 2 * left - reach, 2 * count + 2 * reach, row)
-        _both(row, tail(row, 1), 2, 2 * count, taps_lo, taps_hi, smooth, detail)
-        copy(smooth, 2 * count, view(bands[0] + at, 2 * count, row))
-        copy(detail, 2 * count, view(bands[1] + at, 2 * count, row))
-
-
-@part
-def rows_forward(sizes, tile, source, bands, a_lo, a_hi, b_lo, b_hi, workspace, begin, end):
-    """Compute any other level of rows, from 4 low-pass coefficients for each of the complex ones."""
     n, width, across = sizes[1], tile[0], tile[1]
     size, stride = a_lo.itemsize, width + len(a_lo) + PAD
     work = view(workspace, LINES * stride, a_lo)
@@ -131,26 +113,6 @@ def rows_forward(sizes, tile, source, bands, a_lo, a_hi, b_lo, b_hi, workspace, 
         _later_row(line, n, left, count, a_lo, a_hi, b_lo, b_hi, work, stride, lines, stride)
         join(lines, tail(lines, stride), count, view(bands[0] + at, 2 * count, a_lo))
         join(tail(lines, 2 * stride), tail(lines, 3 * stride), count, view(bands[1] + at, 2 * count, a_lo))
-
-
-@part
-def rows_first_inverse(sizes, tile, target, bands, taps, workspace, begin, end):
-    """Invert `rows_first_forward`, cropped to the samples."""
-    samples, n, width, across = sizes[0], sizes[1], tile[0], tile[1]
-    size, reach = taps.itemsize, len(taps) // 4
-    stride = 2 * width + 2 * reach + 2 * PAD
-    smooth = view(workspace, 3 * stride, taps)
-    detail, line = tail(smooth, stride), tail(smooth, 2 * stride)
-    clear(smooth)
-    for job in range(begin, end):
-        own, left = job // across, job % across * width
-        count = lesser(width, n - left)
-        used, first = lesser(2 * count, samples - 2 * left), 2 * left - reach
-        _row(view(bands[0] + 2 * own * n * size, 2 * n, taps), 2 * n, 2 * n, first, 2 * count + 2 * reach, smooth)
-        _row(view(bands[1] + 2 * own * n * size, 2 * n, taps), 2 * n, 2 * n, first, 2 * count + 2 * reach, detail)
-        _one(smooth, detail, 1, 2 * count, taps, line)
-        if used > 0:
-            copy(line, used, view(target + (own * samples + 2 * left) * size, used, line))
 
 
 @part
