@@ -236,7 +236,7 @@ def shrink(d, count, out, function, t):
 
 
 @part
-def _gather(out, at, count, near, start, stop, far, far_start, n):
+def gather(out, at, count, near, start, stop, far, far_start, n):
     """Copy coefficients ``at`` to ``at + count`` of a periodic row of n, from two pieces as in `split_row`."""
     inside = lesser(greater(start - at, 0), count)
     outside = lesser(greater(stop - at, inside), count)
@@ -319,12 +319,12 @@ def inverse(
                         a, a_at = near, at - near_start
                     else:
                         a, a_at = smooth, 0
-                        _gather(smooth, at, window, near, near_start, near_stop, far, far_start, m)
+                        gather(smooth, at, window, near, near_start, near_stop, far, far_start, m)
                     if at >= 0 and at + reach <= m:
                         d, d_at = detail, at
                     else:
                         d, d_at = gathered, 0
-                        _gather(gathered, at, window, detail, origin, m, detail, origin, m)
+                        gather(gathered, at, window, detail, origin, m, detail, origin, m)
                         window = -(-window // half) * half  # the elements beyond are finite
                     if function != KEEP:
                         shrink(tail(d, d_at), window, shrunk, function, t)
