@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import lru_cache, partial
 
 import numpy as np
@@ -10,20 +11,23 @@ import numpy as np
 from wavefilt.arrays import Array, DType
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
+from wavefilt.wavelets import boundary
 from wavefilt.wavelets.dual_tree import DualTree
 
 from . import entries, launching, memory, team
 from .launching import Launch
+from .modwt import in_tiles
 from .native import GROUP_BYTES, Constant
 from .selection import Peak
 
 KERNELS = {
-    1: (entries.DUAL_ROWS_FIRST, entries.DUAL_ROWS, entries.DUAL_ROWS_FIRST_INVERSE, entries.DUAL_ROWS_INVERSE),
+    1: (entries.MODWT_FORWARD, entries.DUAL_ROWS, entries.MODWT_INVERSE, entries.DUAL_ROWS_INVERSE),
     2: (entries.DUAL_FIRST, entries.DUAL, entries.DUAL_FIRST_INVERSE, entries.DUAL_INVERSE),
 }
 """By the number of axes: forward of the first level and of the others, and their inverses."""
 SCRATCH = 3 << 18
 """Bytes of a tile's filtered rows: they fit the second-level cache."""
+SYMMETRIC = boundary.code("symmetric")
 ROW, LINES = 1 << 12, 16
 """Complex coefficients of a tile of a row, and lines of that length in the workspace."""
 PAD = 2 * GROUP_BYTES // 4 + 16
@@ -36,10 +40,16 @@ def plan(
 ) -> Launch:
     """Return the tiles of one level, from its samples and its complex coefficients along each axis.
 
-    Kernels get these sizes, and for tiles the coefficients along each axis, and their number along each axis.
+    Kernels get these sizes, and for tiles the coefficients along each axis, and their number along each axis. The first
+    level of rows is that of a MODWT of twice as many samples as there are complex coefficients.
     """
+    if len(shape) == level == 1:
+        n = 2 * places[0]
+        margins = [(0, shape[0] - n), (0, 0), (0, 0)]
+        launch = in_tiles(1, n, margins, max(map(len, tree.first)) - 1, 0, 2 * ROW)
+        return replace(launch, work=launch.work // 4)  # threads pay from as many samples on as at other levels
     if len(shape) == 1:
-        taps, width = max(tree.dec_len, max(map(len, tree.first))), min(ROW, places[0])
+        taps, width = tree.dec_len, min(ROW, places[0])
         size, count = [width], [-(-places[0] // width)]
         work, elements = 2 * width, LINES * (width + taps + PAD)
     else:
@@ -63,7 +73,7 @@ def plan(
 
 @lru_cache(maxsize=64)
 def analysis_taps(tree: DualTree, first: bool, dtype: DType) -> Constant:
-    """Return the low-pass and high-pass taps of `first_forward`, or of both trees of `forward`."""
+    """Return the low-pass and high-pass taps of the first level, or those of both trees of the others."""
     low, high = tree.first[:2] if first else tree.later[:2]
     if first:
         return Constant(*_alike(low, high, 1, dtype))
@@ -72,7 +82,7 @@ def analysis_taps(tree: DualTree, first: bool, dtype: DType) -> Constant:
 
 @lru_cache(maxsize=64)
 def synthesis_taps(tree: DualTree, first: bool, dtype: DType) -> Constant:
-    """Return the taps of `first_inverse`, or the taps of `inverse` and its first coefficient."""
+    """Return the taps of the first level, or those of the others and their first coefficient."""
     if first:
         return Constant(np.stack(_alike(*tree.first[2:], 0, dtype), 1).ravel())
     low, high = tree.later[:2]
@@ -118,7 +128,10 @@ def analysing(x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> tup
     for j, (shape, places) in enumerate(_levels(analysis, x.shape[1:]), 1):
         launch, kernel = plan(shape, places, tree, j, x.itemsize, False), KERNELS[len(shape)][min(j - 1, 1)]
         bands = [memory.empty(*band) for band in _bands(count, places, x.dtype)]
-        arguments = memory.address(low), memory.addresses(bands), analysis_taps(tree, j == 1, x.dtype)
+        source, targets, taps = memory.address(low), memory.addresses(bands), analysis_taps(tree, j == 1, x.dtype)
+        arguments: tuple[object, ...] = source, targets, taps
+        if len(shape) == j == 1:
+            arguments = source, targets[1:], targets[0], SYMMETRIC, taps
         jobs.append(launching.job(kernel, x.dtype, count, launch, arguments, (low, bands), peak))
         (low, *details), peak = bands, None
         coefficients = [*details, *coefficients]
@@ -145,7 +158,12 @@ def reconstruct(pyramid: Pyramid, shrinkage: Shrinkage | None, out: Array | None
             low, target = memory.placed(*_bands(count, levels[j - 2][1], dtype)[0])
         kernel, taps = KERNELS[len(shape)][2 + min(j - 1, 1)], synthesis_taps(tree, j == 1, dtype)
         launch = plan(shape, places, tree, j, dtype.itemsize, True)
-        jobs.append(launching.job(kernel, dtype, count, launch, (target, memory.addresses(bands), taps), (bands, low)))
+        sources = memory.addresses(bands)
+        arguments: tuple[object, ...] = target, sources, taps
+        if len(shape) == j == 1:
+            keep = launching.KEEP, np.empty((1, count))
+            arguments = target, sources[1:], sources[0], *keep, SYMMETRIC, taps
+        jobs.append(launching.job(kernel, dtype, count, launch, arguments, (bands, low)))
     team.run(jobs)
     return low
 

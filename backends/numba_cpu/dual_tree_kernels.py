@@ -3,7 +3,8 @@
 A sequence has an even and an odd place for each complex coefficient. In the low-pass sequence they belong to tree a and
 tree b, in the high-pass one to tree b and tree a. Beyond the ends places are reflected: even and odd change over. The
 first level filters by one symmetric filter, all others by that of tree a and, for tree b, the same reversed. Sizes are
-in complex coefficients, the numbers of places are twice those; sums do not depend on tiles.
+in complex coefficients, the numbers of places are twice those; sums do not depend on tiles. The first level of rows is
+one of the MODWT with that filter: `modwt_kernels` computes it.
 
 Sections are filtered along their rows into a scratch, and that down its columns, a vector of columns at a time:
 
@@ -17,7 +18,7 @@ from __future__ import annotations
 from .adapter import part
 from .dual_tree import LINES, PAD
 from .dwt2_kernels import own_tile
-from .native import GROUP_BYTES, VECTOR_BYTES
+from .native import GROUP_BYTES
 from .vector import analyse, clear, combine, copy, greater, join, lesser, split, synthesise, tail, view
 
 HALF = 0.5**0.5
@@ -57,28 +58,6 @@ def _row(source, n, whole, first, count, out):
 
 
 @part
-def _split(x, count, even, odd):
-    """Split ``count`` pairs."""
-    lanes = VECTOR_BYTES // x.itemsize
-    whole = count // lanes * lanes
-    for p in range(0, whole, lanes):
-        split(x, 2 * p, even, p, odd, p)
-    for p in range(whole, count):
-        even[p], odd[p] = x[2 * p], x[2 * p + 1]
-
-
-@part
-def _joined(even, odd, count, x):
-    """Do the opposite of `_split`."""
-    lanes = VECTOR_BYTES // x.itemsize
-    whole = count // lanes * lanes
-    for p in range(0, whole, lanes):
-        join(even, p, odd, p, x, 2 * p)
-    for p in range(whole, count):
-        x[2 * p], x[2 * p + 1] = even[p], odd[p]
-
-
-@part
 def _trees(u, v, other, step, count, a_lo, a_hi, b_lo, b_hi, out, plane):
     """Filter by tree a's filters, and the places ``other`` elements further on by tree b's.
 
@@ -100,9 +79,9 @@ def _later_row(line, n, left, count, a_lo, a_hi, b_lo, b_hi, work, stride, out, 
     fours = count + 2 * before
     halves, four = tail(work, 4 * stride), tail(work, 8 * stride)
     _row(line, 4 * n, 4 * n, 4 * (left - before), 4 * fours, work)
-    _split(work, 2 * fours, halves, tail(halves, 2 * stride))
-    _split(halves, fours, four, tail(four, 2 * stride))
-    _split(tail(halves, 2 * stride), fours, tail(four, stride), tail(four, 3 * stride))
+    split(work, 2 * fours, halves, tail(halves, 2 * stride))
+    split(halves, fours, four, tail(four, 2 * stride))
+    split(tail(halves, 2 * stride), fours, tail(four, stride), tail(four, 3 * stride))
     # the place of the first tap in the lines of four
     u, v = (0, 2 * stride) if 4 * before == taps - 2 else (2 * stride, 1)
     _trees(tail(four, u), tail(four, v), stride, 1, count, a_lo, a_hi, b_lo, b_hi, out, plane)
@@ -117,30 +96,11 @@ def _joined_trees(low, high, stride, count, a_even, a_odd, b_even, b_odd, out, p
 
 
 @part
-def rows_first_forward(sizes, tile, source, bands, taps_lo, taps_hi, workspace, begin, end):
-    """Compute the first level of rows: low-pass and high-pass coefficients of tiles ``begin`` to ``end``.
+def rows_forward(sizes, tile, source, bands, a_lo, a_hi, b_lo, b_hi, workspace, begin, end):
+    """Compute any level of rows but the first, from 4 low-pass coefficients for each of the complex ones.
 
     ``sizes`` are samples of a row and complex coefficients, ``tile`` the coefficients of a tile and the tiles of a row.
     """
-    samples, n, width, across = sizes[0], sizes[1], tile[0], tile[1]
-    size, reach = taps_lo.itemsize, len(taps_lo) // 2 - 1
-    stride = 2 * width + 2 * reach + 2 * PAD
-    row = view(workspace, 3 * stride, taps_lo)
-    smooth, detail = tail(row, stride), tail(row, 2 * stride)
-    clear(row)
-    for job in range(begin, end):
-        own, left = job // across, job % across * width
-        count, at = lesser(width, n - left), 2 * (own * n + left) * size
-        line = view(source + own * samples * size, samples, taps_lo)
-        _row(line, samples, 2 * n, 2 * left - reach, 2 * count + 2 * reach, row)
-        _both(row, tail(row, 1), 2, 2 * count, taps_lo, taps_hi, smooth, detail)
-        copy(smooth, 2 * count, view(bands[0] + at, 2 * count, row))
-        copy(detail, 2 * count, view(bands[1] + at, 2 * count, row))
-
-
-@part
-def rows_forward(sizes, tile, source, bands, a_lo, a_hi, b_lo, b_hi, workspace, begin, end):
-    """Compute any other level of rows, from 4 low-pass coefficients for each of the complex ones."""
     n, width, across = sizes[1], tile[0], tile[1]
     size, stride = a_lo.itemsize, width + len(a_lo) + PAD
     work = view(workspace, LINES * stride, a_lo)
@@ -151,28 +111,8 @@ def rows_forward(sizes, tile, source, bands, a_lo, a_hi, b_lo, b_hi, workspace, 
         count, at = lesser(width, n - left), 2 * (own * n + left) * size
         line = view(source + own * 4 * n * size, 4 * n, a_lo)
         _later_row(line, n, left, count, a_lo, a_hi, b_lo, b_hi, work, stride, lines, stride)
-        _joined(lines, tail(lines, stride), count, view(bands[0] + at, 2 * count, a_lo))
-        _joined(tail(lines, 2 * stride), tail(lines, 3 * stride), count, view(bands[1] + at, 2 * count, a_lo))
-
-
-@part
-def rows_first_inverse(sizes, tile, target, bands, taps, workspace, begin, end):
-    """Invert `rows_first_forward`, cropped to the samples."""
-    samples, n, width, across = sizes[0], sizes[1], tile[0], tile[1]
-    size, reach = taps.itemsize, len(taps) // 4
-    stride = 2 * width + 2 * reach + 2 * PAD
-    smooth = view(workspace, 3 * stride, taps)
-    detail, line = tail(smooth, stride), tail(smooth, 2 * stride)
-    clear(smooth)
-    for job in range(begin, end):
-        own, left = job // across, job % across * width
-        count = lesser(width, n - left)
-        used, first = lesser(2 * count, samples - 2 * left), 2 * left - reach
-        _row(view(bands[0] + 2 * own * n * size, 2 * n, taps), 2 * n, 2 * n, first, 2 * count + 2 * reach, smooth)
-        _row(view(bands[1] + 2 * own * n * size, 2 * n, taps), 2 * n, 2 * n, first, 2 * count + 2 * reach, detail)
-        _one(smooth, detail, 1, 2 * count, taps, line)
-        if used > 0:
-            copy(line, used, view(target + (own * samples + 2 * left) * size, used, line))
+        join(lines, tail(lines, stride), count, view(bands[0] + at, 2 * count, a_lo))
+        join(tail(lines, 2 * stride), tail(lines, 3 * stride), count, view(bands[1] + at, 2 * count, a_lo))
 
 
 @part
@@ -191,11 +131,11 @@ def rows_inverse(sizes, tile, target, bands, a_even, a_odd, b_even, b_odd, first
         for half in range(2):
             source = view(bands[half] + 2 * own * n * size, 2 * n, a_even)
             _row(source, 2 * n, 2 * n, 2 * (left - first), 2 * wide, row)
-            _split(row, wide, tail(places, 2 * half * stride), tail(places, (2 * half + 1) * stride))
+            split(row, wide, tail(places, 2 * half * stride), tail(places, (2 * half + 1) * stride))
         detail = tail(places, 2 * stride)
         _joined_trees(places, detail, stride, count, a_even, a_odd, b_even, b_odd, lines, 2 * stride)
         out = view(target + (own * n + left) * 4 * size, 4 * count, a_even)
-        _joined(lines, tail(lines, 2 * stride), 2 * count, out)
+        join(lines, tail(lines, 2 * stride), 2 * count, out)
 
 
 @part
@@ -207,12 +147,12 @@ def _directions(a, b, c, d, count, parts, pitch, first, second):
         u[p] = (a[p] - d[p]) * scale
     for p in range(count):
         v[p] = (b[p] + c[p]) * scale
-    _joined(u, v, count, first)
+    join(u, v, count, first)
     for p in range(count):
         u[p] = (a[p] + d[p]) * scale
     for p in range(count):
         v[p] = (b[p] - c[p]) * scale
-    _joined(u, v, count, second)
+    join(u, v, count, second)
 
 
 @part
@@ -229,8 +169,8 @@ def _places(bands, band, own, n, at, count, odd, even, other, parts, pitch):
     a, b = lesser(greater(-at, 0), count), greater(lesser(n - at, count), 0)
     inner, begins = b - a, 2 * (at + a)
     u, v, x, y = parts, tail(parts, pitch), tail(parts, 2 * pitch), tail(parts, 3 * pitch)
-    _split(tail(first, begins), inner, u, v)
-    _split(tail(second, begins), inner, x, y)
+    split(tail(first, begins), inner, u, v)
+    split(tail(second, begins), inner, x, y)
     inner_even, inner_other = tail(even, a), tail(other, a)
     if odd:
         for i in range(inner):
@@ -287,8 +227,8 @@ def first_forward(sizes, tile, source, bands, taps_lo, taps_hi, workspace, begin
                 copy(tail(lines, 4 * odd * pitch), 2 * count, tail(low, 2 * odd * n))
             for band in range(3):  # high from row to row, along both axes, along a row
                 line, at = tail(lines, (1, 3, 2)[band] * pitch), (section * m + top + k) * n + left
-                _split(line, count, a, b)
-                _split(tail(line, 4 * pitch), count, c, d)
+                split(line, count, a, b)
+                split(tail(line, 4 * pitch), count, c, d)
                 one = view(bands[1 + band] + 2 * at * size, 2 * count, taps_lo)
                 other = view(bands[6 - band] + 2 * at * size, 2 * count, taps_lo)
                 _directions(a, b, c, d, count, parts, stride, one, other)
@@ -320,8 +260,8 @@ def forward(sizes, tile, source, bands, a_lo, a_hi, b_lo, b_hi, workspace, begin
                 _trees(own, third, pitch, 4 * pitch, count, a_lo, a_hi, b_lo, b_hi, line, pitch)
             at = (section * m + top + k) * n + left
             low = view(bands[0] + ((section * m + top + k) * 4 * n + 2 * left) * size, 2 * n + 2 * count, a_lo)
-            _joined(lines, tail(lines, 4 * pitch), count, low)
-            _joined(tail(lines, pitch), tail(lines, 5 * pitch), count, tail(low, 2 * n))
+            join(lines, tail(lines, 4 * pitch), count, low)
+            join(tail(lines, pitch), tail(lines, 5 * pitch), count, tail(low, 2 * n))
             for band in range(3):
                 a = tail(lines, (2, 10, 8)[band] * pitch)
                 b, c, d = tail(a, 4 * pitch), tail(a, pitch), tail(a, 5 * pitch)
@@ -357,9 +297,9 @@ def first_inverse(sizes, tile, target, bands, taps, workspace, begin, end):
                     _row(smooth, 2 * n, 2 * n, 2 * (left - margin), 2 * wide, low)
                 else:
                     _places(bands, 1, own, n, left - margin, wide, odd, even, odds, parts, stride)
-                    _joined(even, odds, wide, low)
+                    join(even, odds, wide, low)
                 _places(bands, 3 - half, own, n, left - margin, wide, odd, even, odds, parts, stride)
-                _joined(even, odds, wide, high)
+                join(even, odds, wide, high)
                 skip = 2 * margin - reach
                 out = tail(scratch, half * length + i * pitch)
                 _one(tail(low, skip), tail(high, skip), 1, 2 * count, taps, out)
@@ -393,7 +333,7 @@ def inverse(sizes, tile, target, bands, a_even, a_odd, b_even, b_odd, first, wor
                 own, inner = section * m + at // 2, at % 2
                 smooth = view(bands[0] + (section * 2 * m + at) * 2 * n * size, 2 * n, a_even)
                 _row(smooth, 2 * n, 2 * n, 2 * start, 2 * wide, row)
-                _split(row, wide, places, tail(places, stride))
+                split(row, wide, places, tail(places, stride))
                 for band in range(1, 4):  # rows, both, columns
                     even, other = tail(places, 2 * band * stride), tail(places, (2 * band + 1) * stride)
                     _places(bands, band, own, n, start, wide, inner, even, other, parts, stride)
@@ -411,4 +351,4 @@ def inverse(sizes, tile, target, bands, a_even, a_odd, b_even, b_odd, first, wor
             for r in range(4):
                 begins = (section * 4 * m + 4 * (top + k) + r) * 4 * n + 4 * left
                 line = tail(lines, r * pitch)
-                _joined(line, tail(line, plane), 2 * count, view(target + begins * size, 4 * count, a_even))
+                join(line, tail(line, plane), 2 * count, view(target + begins * size, 4 * count, a_even))

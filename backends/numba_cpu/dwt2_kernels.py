@@ -9,8 +9,7 @@ import numpy as np
 
 from .adapter import part
 from .dwt import PADDING
-from .dwt_kernels import analyse_all, extension, shrink, split_row, tabulate
-from .launching import KEEP
+from .dwt_kernels import analyse_all, extension, gather, shrink, split_row, tabulate
 from .native import GROUP_BYTES
 from .vector import analyse, clear, greater, lesser, synthesise, tail, view
 
@@ -87,17 +86,6 @@ def forward(
 
 
 @part
-def _shrunk(band, n, at, count, function, threshold, out):
-    """Shrink coefficients ``at`` to ``at + count`` of a periodic row of n."""
-    if at >= 0 and at + count <= n:
-        shrink(tail(band, at), count, out, function, threshold)
-    else:
-        for i in range(count):
-            out[i] = band[(at + i) % n]
-        shrink(out, count, out, function, threshold)
-
-
-@part
 def inverse(
     sizes, tile, target, bands, shift, even_taps, odd_taps, column_shift, column_even, column_odd,
     function, thresholds, workspace, begin, end,
@@ -116,21 +104,24 @@ def inverse(
     smooth, detail = view(workspace, stride, even_taps), view(workspace + stride * size, stride, even_taps)
     spare = view(workspace + 2 * stride * size, pitch, even_taps)
     scratch = view(workspace + (2 * stride + pitch) * size, 2 * length + group, even_taps)
+    origin = np.int64(0)  # as in `dwt_kernels.inverse`
     for job in range(begin, end):
         section, place = job // (down * across), job % (down * across)
         top = -column_shift // 2 + place // across * height
         left = -shift // 2 + place % across * width
         filled = lesser(height, (rows - column_shift + 1) // 2 - top)
         count = lesser(width, (columns - shift + 1) // 2 - left)
+        window = count + phases - 1
         for i in range(filled + column_phases - 1):
             start = (section * m + (top + i) % m) * n * size
             for half in range(2):
                 for high in range(2):
                     band = 2 * high + half
-                    does = function if band else KEEP
-                    limit = thresholds[3 - band, section] if band else 0.0
-                    _shrunk(view(bands[band] + start, n, even_taps), n, left, count + phases - 1, does,
-                            even_taps.dtype.type(limit), detail if high else smooth)  # fmt: skip
+                    row, own = view(bands[band] + start, n, even_taps), detail if high else smooth
+                    gather(own, left, window, row, origin, n, row, origin, n)
+                    if band:
+                        limit = even_taps.dtype.type(thresholds[3 - band, section])
+                        shrink(own, window, own, function, limit)
                 for p in range(0, count, group):
                     at = half * length + i * pitch + 2 * p
                     synthesise(smooth, p, detail, p, 1, even_taps, odd_taps, scratch, at, scratch, at)

@@ -59,19 +59,9 @@ def split_row(even, odd, first, pairs, near, start, stop, far, far_start, n, tab
     Two pieces of the row are in memory: near, which holds [start, stop), and far, with the rest that is needed.
     ``table`` is made by `tabulate`.
     """
-    lanes = VECTOR_BYTES // near.itemsize
     inside = lesser(greater((start - first + 1) // 2, 0), pairs)
     outside = lesser(greater((stop - first) // 2, inside), pairs)
-    source = first - start
-    p = inside
-    while p + lanes <= outside:
-        split(near, source + 2 * p, even, p, odd, p)
-        p += lanes
-        if p < outside < p + lanes:  # the last vector once more covers some of the one before
-            p = outside - lanes
-    for rest in range(p, outside):
-        even[rest] = near[source + 2 * rest]
-        odd[rest] = near[source + 2 * rest + 1]
+    split(tail(near, first - start + 2 * inside), outside - inside, tail(even, inside), tail(odd, inside))
     reach = len(table) // 12 - 1
     for side in range(2):
         entry = first + reach if side == 0 else first + reach + 2 - n
@@ -246,7 +236,7 @@ def shrink(d, count, out, function, t):
 
 
 @part
-def _gather(out, at, count, near, start, stop, far, far_start, n):
+def gather(out, at, count, near, start, stop, far, far_start, n):
     """Copy coefficients ``at`` to ``at + count`` of a periodic row of n, from two pieces as in `split_row`."""
     inside = lesser(greater(start - at, 0), count)
     outside = lesser(greater(stop - at, inside), count)
@@ -329,12 +319,12 @@ def inverse(
                         a, a_at = near, at - near_start
                     else:
                         a, a_at = smooth, 0
-                        _gather(smooth, at, window, near, near_start, near_stop, far, far_start, m)
+                        gather(smooth, at, window, near, near_start, near_stop, far, far_start, m)
                     if at >= 0 and at + reach <= m:
                         d, d_at = detail, at
                     else:
                         d, d_at = gathered, 0
-                        _gather(gathered, at, window, detail, origin, m, detail, origin, m)
+                        gather(gathered, at, window, detail, origin, m, detail, origin, m)
                         window = -(-window // half) * half  # the elements beyond are finite
                     if function != KEEP:
                         shrink(tail(d, d_at), window, shrunk, function, t)

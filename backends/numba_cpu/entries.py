@@ -17,8 +17,6 @@ DUAL_FIRST = Kernel("dual_tree_kernels", "first_forward", "i[] i[] i i[] T[] T[]
 DUAL_FIRST_INVERSE = Kernel("dual_tree_kernels", "first_inverse", "i[] i[] i i[] T[]")
 DUAL = Kernel("dual_tree_kernels", "forward", "i[] i[] i i[] T[] T[] T[] T[]")
 DUAL_INVERSE = Kernel("dual_tree_kernels", "inverse", "i[] i[] i i[] T[] T[] T[] T[] i")
-DUAL_ROWS_FIRST = Kernel("dual_tree_kernels", "rows_first_forward", "i[] i[] i i[] T[] T[]")
-DUAL_ROWS_FIRST_INVERSE = Kernel("dual_tree_kernels", "rows_first_inverse", "i[] i[] i i[] T[]")
 DUAL_ROWS = Kernel("dual_tree_kernels", "rows_forward", "i[] i[] i i[] T[] T[] T[] T[]")
 DUAL_ROWS_INVERSE = Kernel("dual_tree_kernels", "rows_inverse", "i[] i[] i i[] T[] T[] T[] T[] i")
 SHORT_ROWS = Kernel("selection_kernels", "short_rows", "i[,] d[] B[] T[] d[,] d[,]")
@@ -45,7 +43,7 @@ TRANSFORMS = {
     "modwt": (LOCAL, MODWT_INVERSE, MODWT_FORWARD, *ALWAYS, CHOOSE),  # with what rule js takes on recordings
     "modwt2": (MODWT_INVERSE, MODWT_FORWARD, *ALWAYS),
     "dwt2": (SECTION_FORWARD, SECTION_INVERSE, *ALWAYS),
-    "dtcwt": (DUAL_ROWS_INVERSE, DUAL_ROWS, DUAL_ROWS_FIRST_INVERSE, DUAL_ROWS_FIRST, *ALWAYS),
+    "dtcwt": (MODWT_INVERSE, MODWT_FORWARD, DUAL_ROWS_INVERSE, DUAL_ROWS, *ALWAYS),
     "dtcwt2": (DUAL_INVERSE, DUAL, DUAL_FIRST_INVERSE, DUAL_FIRST, *ALWAYS),
     "wp": (FORWARD, INVERSE, *ALWAYS),
 }

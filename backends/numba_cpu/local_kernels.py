@@ -11,7 +11,6 @@ from wavefilt.thresholding.local import OWN, ROUNDING
 
 from . import local
 from .adapter import part
-from .native import VECTOR_BYTES
 from .vector import clear, combine, copy, greater, lesser, split, tail, view
 
 
@@ -96,8 +95,7 @@ def _add(total, count, energy, links, link, start, even, odd):
             total[p] += half * (low[p] + high[p])
     elif step == local.FINER:  # b is a + 1
         pairs = view(energy + (2 * start + a) * size, 2 * count, total)
-        for p in range(0, count, VECTOR_BYTES // size):
-            split(pairs, 2 * p, even, p, odd, p)
+        split(pairs, count, even, odd)
         for p in range(count):
             total[p] += half * (even[p] + odd[p])
     else:  # the first of the own ones is even

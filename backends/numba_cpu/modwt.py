@@ -35,7 +35,7 @@ def level_lengths(samples: int, taps: int, mode: str, level: int, start_level: i
     return tuple(boundary.modwt_length(samples, taps, mode, j, start_level) for j in range(1, level + 1))
 
 
-def _launch(step: int, n: int, table: Sequence[tuple[int, int]], span: int, halo: int, tile: int) -> Launch:
+def in_tiles(step: int, n: int, table: Sequence[tuple[int, int]], span: int, halo: int, tile: int) -> Launch:
     """Return a launch for rows of n samples, in tiles that are alike and at least as long as their ``span``.
 
     Kernels get the distance of the first level's taps, the samples, the margins (depth + 2, 2) of the input, of each
@@ -68,7 +68,7 @@ def plan(
             above = above if first else (0, 0)  # the samples are extended when they are read
         table = [above, *(boundary.modwt_kept(taps, mode, i, start_level) for i in range(first + 1, last + 1)), below]
         halo = sum(above if inverse else below)
-        launch = _launch(step, samples, table, span, halo, tile)
+        launch = in_tiles(step, samples, table, span, halo, tile)
         columns, rest = samples + sum(above), samples + sum(below)
         found.append(replace(launch, work=depth * launch.work, first=first, depth=depth, columns=columns, rest=rest))
         first = last
@@ -135,7 +135,7 @@ def _pass(
         rows, columns = (rows - lost // columns, columns) if axis == 1 else (rows, columns - lost)
     count, n = (sections, rows * columns) if axis == 1 else (sections * rows, columns)
     table = [(0, 0), read, read] if inverse else [read, (0, 0), (0, 0)]
-    return (sections, rows, columns), count, _launch(step, n, table, step * (taps - 1), 0, tile)
+    return (sections, rows, columns), count, in_tiles(step, n, table, step * (taps - 1), 0, tile)
 
 
 def _split(x: Array, analysis: Analysis, axis: int, j: int, tile: int, peak: Peak | None = None) -> tuple[Array, Array]:

@@ -20,7 +20,8 @@ from .vector import analyse, clear, combine, copy, greater, lesser, tail, view
 def _fill(out, at, count, row, before, n, mode):
     """Copy elements ``at`` to ``at + count`` of an extended row of n; ``row`` holds those from ``-before`` on.
 
-    A row with margins holds all that is asked for. Else the extension consists of runs forwards and backwards.
+    A row with margins holds all that is asked for. Else the extension consists of runs forwards and backwards. A row
+    shorter than n is extended to n first, in the same mode, which is "symmetric".
     """
     if at + before >= 0 and at + before + count <= len(row):
         copy(tail(row, at + before), count, out)
@@ -34,7 +35,9 @@ def _fill(out, at, count, row, before, n, mode):
             if step == 0 and (mode == boundary.ZERO or mode == boundary.CONSTANT):
                 run = count - p if at + p >= 0 else lesser(-at - p, count - p)
             elif abs(step) == 1:
-                run = lesser(n - j if step > 0 else j + 1, count - p)
+                run = lesser(len(row) - j if step > 0 else j + 1, count - p)
+        if j >= len(row):
+            j, run = extension(mode, j, len(row))[0], 1
         if a == 1 and b == 0 and c == 0 and step == 1:
             copy(tail(row, j), run, tail(out, p))
         else:

@@ -15,7 +15,7 @@ from .adapter import WORD, Elements, Emitter, Function, instructions, part
 from .native import VECTOR_BYTES, WIDTH
 
 Value: TypeAlias = ir.Value
-_I32, _FLAG = ir.IntType(32), ir.IntType(1)
+_I32 = ir.IntType(32)
 AHEAD = 4096
 """Bytes fetched ahead where values are listed: 3.2 instead of 4.4 ns for 64 bytes from memory."""
 
@@ -27,7 +27,6 @@ class Vectors:
         self.builder, self.element, self.align = emit.builder, emit.element, emit.size
         self.lanes = VECTOR_BYTES // self.align
         self.vector = ir.VectorType(self.element, self.lanes)
-        self.mask = ir.VectorType(_FLAG, self.lanes)
 
     def at(self, pointer: Value, index: Value | int) -> Value:
         index = ir.Constant(WORD, index) if isinstance(index, int) else index
@@ -170,24 +169,6 @@ def combine(emit, u, u_at, v, v_at, step, taps, s, s_at):
         own.store(total, target, k * own.lanes)
 
 
-@instructions()
-def split(emit, x, x_at, even, even_at, odd, odd_at):
-    """Store one vector each of even[i+p] = x[k+2p] and odd[j+p] = x[k+2p+1]."""
-    own, source = Vectors(emit), _from(x, x_at, emit)
-    a, b = own.load(source), own.load(source, own.lanes)
-    for target, at, first in ((even, even_at, 0), (odd, odd_at, 1)):
-        own.store(own.shuffle(a, b, [2 * i + first for i in range(own.lanes)]), _from(target, at, emit), 0)
-
-
-@instructions()
-def join(emit, even, even_at, odd, odd_at, x, x_at):
-    """Undo `split`: store a vector each of ``even`` and ``odd``, alternating in two of ``x``."""
-    own, target = Vectors(emit), _from(x, x_at, emit)
-    a, b = own.load(_from(even, even_at, emit)), own.load(_from(odd, odd_at, emit))
-    for half in range(2):
-        own.store(own.alternating(a, b, half), target, half * own.lanes)
-
-
 @instructions(lambda address, length, like: types.Array(like.dtype, 1, "C")(types.int64, types.int64, like))
 def view(emit, address, length, like):
     """Return ``length`` elements of like's dtype at this address.
@@ -219,6 +200,20 @@ def copy(source, count, target):
     """Copy ``count`` elements; an assignment of slices is ten times slower."""
     for i in range(count):
         target[i] = source[i]
+
+
+@part
+def split(x, count, even, odd):
+    """Copy x[2p] to even[p] and x[2p + 1] to odd[p] for ``count`` of each."""
+    for p in range(count):
+        even[p], odd[p] = x[2 * p], x[2 * p + 1]
+
+
+@part
+def join(even, odd, count, x):
+    """Undo `split`."""
+    for p in range(count):
+        x[2 * p], x[2 * p + 1] = even[p], odd[p]
 
 
 def _two_integers(a, b):
