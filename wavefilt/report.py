@@ -302,8 +302,8 @@ def field_facts(recording: Recording) -> Facts:
 
 def _some_live(recording: Recording) -> Array:
     """Return evenly spread live traces with at most `SEARCHED` samples, NaN in gaps."""
-    live = np.flatnonzero(recording.live)
-    return finite(recording.rows()[live[:: -(-len(live) * len(recording.traces[0]) // SEARCHED) or 1]])
+    rows, live = recording.rows(), np.flatnonzero(recording.live)
+    return finite(rows[live[:: -(-len(live) * rows.shape[1] // SEARCHED) or 1]])
 
 
 def noise_facts(recording: Recording) -> Facts:

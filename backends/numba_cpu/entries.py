@@ -48,5 +48,5 @@ TRANSFORMS = {
     "wp": (FORWARD, INVERSE, *ALWAYS),
 }
 """The kernels of a run of each transform, first those that take longest to compile."""
-OTHERS = (TABULATE, TABULATE_FEW, LOCAL, LOCAL_SECTIONS, TRANSFER)
+OTHERS = (TABULATE, TABULATE_FEW, LOCAL_SECTIONS, TRANSFER)
 ALL = tuple(dict.fromkeys([*chain(*TRANSFORMS.values()), *LONG, *OTHERS]))

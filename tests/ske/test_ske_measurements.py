@@ -63,6 +63,9 @@ def test_constants_of_the_counts_are_those_of_the_kernels():
     assert (options.select, options.scan, options.row_threads(1 << 20)) == (counts.SELECT, counts.SCAN, counts.ROW)
     assert (options.sample, options.chunk, options.whole) == (counts.DRAWN_BYTES, counts.CHUNK, counts.WHOLE)
     assert (options.one_block, options.few, one_block.REGISTERS) == (counts.THREADS, counts.FEW, counts.ROW_REGISTERS)
+    for samples in (1 << 20, 40_000_000, 1 << 26, 1 << 28):
+        problem = counts.Problem(8, samples, level=4)
+        assert counts._drawn(problem) == selection.drawn("float32", problem.lengths[1], options), samples
 
 
 def test_counts_equal_those_of_the_compiled_kernels(tmp_path):
