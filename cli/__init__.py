@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import click
 
 from wavefilt import __version__, interrupts
-from wavefilt.errors import BackendUnavailable, FormatError, LayoutError, printable
+from wavefilt.errors import BackendUnavailable, DamagedSamples, FormatError, LayoutError, printable
 
 COMMANDS = {
     "denoise": "Denoise files by wavelet shrinkage; results keep the input format.",
@@ -168,7 +168,8 @@ def as_flags(text: str) -> str:
 def _errors(code: int, path: str = "", *notes: str) -> Iterator[None]:
     """Context manager: turn an error into a `Failure` with this exit code; it names the path and ends with the notes.
 
-    If a backend or GPU is missing, the code is 5; for a wrong or missing option it is 2.
+    If a backend or GPU is missing, the code is 5; for a wrong or missing option it is 2, and for damage found while a
+    file is processed 3.
     """
     try:
         yield
@@ -177,6 +178,7 @@ def _errors(code: int, path: str = "", *notes: str) -> Iterator[None]:
     except BackendUnavailable as error:
         raise Failure(message(error), 5) from error
     except Exception as error:
+        code = UNREADABLE if isinstance(error, DamagedSamples) else code
         if code == UNREADABLE and isinstance(error, FormatError):  # its message begins with the path
             raise Failure(message(error), WRONG_USAGE if isinstance(error, LayoutError) else code) from error
         wrong = (ValueError, TypeError, ImportError, OSError) if code == WRONG_USAGE else (ValueError,)
@@ -184,9 +186,8 @@ def _errors(code: int, path: str = "", *notes: str) -> Iterator[None]:
             raise click.UsageError(message(error)) from error
         if code == WRONG_USAGE or (code == UNREADABLE and isinstance(error, MemoryError)):
             raise
-        text = message(error).removeprefix(f"{path}: ")
-        if code == UNREADABLE and isinstance(error, OSError):
-            text = error.strerror or str(error)
+        strerror = isinstance(error, OSError) and error.strerror
+        text = strerror if code == UNREADABLE and strerror else message(error).removeprefix(f"{path}: ")
         raise Failure("; ".join([f"{path}: {text}", *notes]), code) from error
 
 

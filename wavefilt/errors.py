@@ -20,6 +20,10 @@ class LayoutError(FormatError):
     """A file cannot be read with the given options: one is missing, wrong, or does not apply to its format."""
 
 
+class DamagedSamples(OSError):
+    """Some samples of a file cannot be read."""
+
+
 class OutputExists(FileExistsError):
     """A file or folder would be replaced without `overwrite`."""
 

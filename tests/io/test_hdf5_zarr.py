@@ -213,7 +213,7 @@ def test_missing_datasets_and_bad_outputs(tmp_path, capsys, more):
     assert sorted(os.listdir(tmp_path)) == names
 
 
-def test_a_chunk_that_is_damaged_or_goes_while_the_array_is_denoised(tmp_path):
+def test_a_chunk_that_is_damaged_or_goes_while_the_array_is_denoised(tmp_path, capsys):
     source = _zarr(tmp_path / "x.zarr", _samples((8, 500)), (2, 500))
     recording, chunk = wavefilt.read(source).denoise(), tmp_path / "x.zarr" / "wave" / "data" / "c" / "3" / "0"
     os.truncate(chunk, 30)
@@ -221,6 +221,8 @@ def test_a_chunk_that_is_damaged_or_goes_while_the_array_is_denoised(tmp_path):
         wavefilt.denoise_file(source, tmp_path / "y.zarr")
     with pytest.raises((OSError, wavefilt.FormatError), match="damaged"):
         wavefilt.read(source).denoise().write(tmp_path / "y.zarr")
+    code, _, err = run(capsys, "denoise", source, "-o", tmp_path / "y.zarr", "--max-memory", "1G")
+    assert (code, "damaged" in err) == (3, True), err
     chunk.unlink()
     with pytest.raises(OSError, match="changed"):
         recording.write(tmp_path / "y.zarr")

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from wavefilt.arrays import Array
-from wavefilt.errors import FormatError, OutputExists
+from wavefilt.errors import DamagedSamples, FormatError, OutputExists
 from wavefilt.io.atomic import temporary
 from wavefilt.io.base import Contents, Format, Headers, Layout, refuse_dataset, refused
 from wavefilt.io.npy import chosen, sample_axis, written
@@ -66,7 +66,7 @@ class ChunkedArray:
         self.overhead = COPIES * max(prod(lengths) * self._samples * size, BLOCK)
 
     def read(self, rows: slice, first: int, out: Array) -> None:
-        with refused(f"{self.name}: a part of the array is missing or damaged", OSError):
+        with refused(f"{self.name}: a part of the array is missing or damaged", DamagedSamples):
             for place, part in self._blocks(rows, first, out):
                 part[:] = np.moveaxis(self.array[place], self._axis, -1)
 
