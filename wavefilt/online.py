@@ -216,7 +216,7 @@ class OnlineDenoiser:
         else:
             function, pairs = self._options.shrink_function, zip(details, self._thresholds, strict=True)
             assert isinstance(function, str) or callable(function)
-            details = [apply(function, own, thresholds.of(own)[0]) for own, thresholds in pairs]
+            details = [apply(function, own, thresholds.of(own)[0]) if own.size else own for own, thresholds in pairs]
         for synthesis in reversed(self._syntheses):
             x = synthesis.push(x, details.pop())
         self._ready = np.concatenate([self._ready, x], axis=1)
