@@ -8,7 +8,7 @@ and are bit-identical to PyWavelets.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -170,11 +170,11 @@ class OnlineDenoiser:
         self._analyses = [_Analysis(options.filters, options.mode, empty) for _ in range(level)]
         self._syntheses = [_Synthesis(options.filters, options.mode, empty) for _ in range(level)]
         sigmas = [None] * level if self._sigma is None else self._sigma[::-1]
-        self._thresholds = [_Thresholds(options, j, sigma, self._window) for j, sigma in enumerate(sigmas, 1)]
+        self._thresholds = [_Thresholds(options, j, sigma, self._window, empty) for j, sigma in enumerate(sigmas, 1)]
         self._neighbourhood: _Neighbourhood | None = None
         if options.rule.local:
             grids = options.transform.grids(options.analysis(level), (self._shortest,))
-            approximation = _Thresholds(options, level, sigmas[-1], self._window, centred=True)
+            approximation = _Thresholds(options, level, sigmas[-1], self._window, empty, centred=True)
             self._neighbourhood = _Neighbourhood(grids, [*self._thresholds, approximation], empty)
         fixed = [own.fixed for own in self._thresholds]
         # with fixed thresholds the result is that of `denoise`, which knows whether later samples differ
@@ -214,17 +214,12 @@ class OnlineDenoiser:
         if self._neighbourhood is not None:
             *details, x = self._neighbourhood.shrink([*details, x], last)
         else:
-            details = [self._shrunk(own, thresholds) for own, thresholds in zip(details, self._thresholds, strict=True)]
+            function, pairs = self._options.shrink_function, zip(details, self._thresholds, strict=True)
+            assert isinstance(function, str) or callable(function)
+            details = [apply(function, own, thresholds.of(own)[0]) if own.size else own for own, thresholds in pairs]
         for synthesis in reversed(self._syntheses):
             x = synthesis.push(x, details.pop())
         self._ready = np.concatenate([self._ready, x], axis=1)
-
-    def _shrunk(self, details: Array, thresholds: _Thresholds) -> Array:
-        """Return the new details of a level (channels, details) shrunk by the threshold function."""
-        function = self._options.shrink_function
-        assert isinstance(function, str) or callable(function)
-        runs = [apply(function, run, thresholds.current) for run in thresholds.runs(details)]
-        return np.concatenate([details[:, :0], *runs], axis=1)
 
     def _output(self, count: int) -> Array:
         """Return the next ``count`` denoised samples, in the shape of a push."""
@@ -298,75 +293,63 @@ class _Thresholds:
     lengths of pushes. If ``centred``, the median is subtracted from the coefficients.
     """
 
-    current: float | Floats
-    """Thresholds of the current run, (channels, 1) unless they are fixed."""
-    centre: float | Array = 0.0
-    """Medians (channels, 1) of the current run; 0 if coefficients are not centred."""
-
     def __init__(
-        self, options: Options, level: int, sigma: float | None, window: int | None, centred: bool = False
+        self, options: Options, level: int, sigma: float | None, window: int | None, empty: Array, centred: bool = False
     ) -> None:
         rule, self.fixed = options.rule, None
         self._rule = partial(rule.thresholds, samples=window or 0, options=options)
         self._size, self._sigma, self._centred = max((window or 0) >> level, 1), sigma, centred
-        self._left, self._recent = 0, np.empty(0)
+        self._left, self._recent = 0, empty
         if rule.values:
             self.fixed = float(rule.values[-level] if len(rule.values) > 1 else rule.values[0])
         elif sigma is not None and not rule.needs and not rule.local:
             self.fixed = float(self._rule(None, np.array([[sigma]]))[0, 0])
-        self.current = self.fixed or 0.0
 
-    def runs(self, new: Array) -> Iterator[Array]:
-        """Yield new coefficients (channels, coefficients) in runs that share `current` and `centre`."""
+    def of(self, new: Array) -> tuple[float | Floats, Array]:
+        """Return the thresholds of new coefficients (channels, coefficients), and the medians to subtract from them.
+
+        Both have the shape of the coefficients; a fixed threshold is a number.
+        """
+        centres, place = np.zeros_like(new), 0
         if self.fixed is not None:
-            yield new
-            return
-        while new.shape[1]:
-            update = self._left == 0
-            if update:
-                self._update(self._remember(new[:, :1]))
-            run, new = new[:, : self._left], new[:, self._left :]
-            self._remember(run[:, int(update) :])
-            self._left -= run.shape[1]
-            yield run
-
-    def _remember(self, new: Array) -> Array:
-        known = np.concatenate([self._recent, new], axis=1) if self._recent.size else new
+            return self.fixed, centres
+        known, thresholds = np.concatenate([self._recent, new], axis=1), np.empty(new.shape)
+        while place < new.shape[1]:
+            if self._left == 0:
+                end = self._recent.shape[1] + place + 1
+                self._update(known[:, max(end - self._size, 0) : end])
+            run = slice(place, min(place + self._left, new.shape[1]))
+            thresholds[:, run], centres[:, run] = self._threshold, self._centre
+            self._left, place = self._left - (run.stop - place), run.stop
         self._recent = known[:, -self._size :]
-        return self._recent
+        return thresholds, centres
 
     def _update(self, recent: Array) -> None:
-        if self._centred:
-            self.centre = quantile(recent)[:, None].astype(recent.dtype)
-        statistics = ReferenceStatistics([recent - self.centre if self._centred else recent])
+        """Compute the threshold and the median of each channel from these coefficients."""
+        self._centre = quantile(recent)[:, None].astype(recent.dtype) if self._centred else recent.dtype.type(0)
+        statistics = ReferenceStatistics([recent - self._centre if self._centred else recent])
         sigma = rules.noise(statistics, "level" if self._sigma is None else self._sigma)
-        self.current = self._rule(statistics, sigma)[0][:, None]
+        self._threshold = self._rule(statistics, sigma)[0][:, None]
         self._left = max(recent.shape[1] // UPDATES, 1)
 
 
 class _Band:
-    """Pending coefficients of a band (channels, coefficients), their limits and centres, and mean energies R.
+    """Coefficients of a band, with their limits and centres, and mean energies R: ``kept``, (channels, coefficients).
 
-    Coefficients are numbered from the start of the stream: ``shrunk`` is the number of the first pending coefficient,
-    ``dropped`` that of the first mean energy, and ``arrived`` coefficients have arrived. ``recent`` is |W|²/limit² of
+    Coefficients are numbered from the start of the stream: ``first`` is the number of the first one kept, ``shrunk``
+    that of the first that is not shrunk yet, and ``arrived`` coefficients have arrived. ``recent`` is |W|²/limit² of
     the last `REACH` coefficients, NaN if they are missing or their limit is 0.
     """
 
     def __init__(self, thresholds: _Thresholds, empty: Array) -> None:
-        self.thresholds = thresholds
-        self.pending = self.centres = empty
-        self.limits: Floats = np.empty((len(empty), 0))
-        self.energies, self.recent = self.limits, np.full((len(empty), REACH), np.nan)
-        self.shrunk = self.dropped = self.arrived = 0
+        self.thresholds, self.recent = thresholds, np.full((len(empty), REACH), np.nan)
+        self.kept: Sequence[Array] = (empty, self.recent[:, :0], empty, self.recent[:, :0])
+        self.first = self.shrunk = self.arrived = 0
 
     def add(self, new: Array) -> None:
         """Add new coefficients, with their limits, centres and mean energies."""
-        limits, centres = np.zeros(new.shape), np.zeros_like(new)
-        start = 0
-        for run in self.thresholds.runs(new):
-            place = slice(start, start + run.shape[1])
-            limits[:, place], centres[:, place] = self.thresholds.current, self.thresholds.centre
-            start = place.stop
+        thresholds, centres = self.thresholds.of(new)
+        limits = np.broadcast_to(thresholds, new.shape)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             powers = np.where(limits > 0, np.square((new - centres) / limits), np.nan)
         powers = np.concatenate([self.recent, powers], axis=1)
@@ -378,15 +361,13 @@ class _Band:
         with np.errstate(invalid="ignore"):
             means = total / weights  # NaN without neighbours
         self.recent = powers[:, powers.shape[1] - REACH :]
-        self.energies = np.concatenate([self.energies, means], axis=1)
-        self.pending = np.concatenate([self.pending, new], axis=1)
-        self.limits = np.concatenate([self.limits, limits], axis=1)
-        self.centres = np.concatenate([self.centres, centres], axis=1)
+        added = zip(self.kept, (new, limits, centres, means), strict=True)
+        self.kept = [np.concatenate(both, axis=1) for both in added]
         self.arrived += new.shape[1]
 
     def energies_at(self, numbers: Counts) -> Floats:
         """Return R of the coefficients with these numbers; that of the first or last one for numbers out of range."""
-        return self.energies[:, np.clip(numbers, 0, self.arrived - 1) - self.dropped]
+        return self.kept[-1][:, np.clip(numbers, 0, self.arrived - 1) - self.first]
 
 
 class _Neighbourhood:
@@ -415,8 +396,8 @@ class _Neighbourhood:
         done = [self._shrunk(i, self._complete(i, last)) for i in range(len(self._bands))]
         for i, band in enumerate(self._bands):
             needed = [band.shrunk, *(int(self._numbers(j, i, 1)[0]) for j in self._adjacent(i))]
-            dropped = max(min(*needed, band.arrived - 1), band.dropped)
-            band.energies, band.dropped = band.energies[:, dropped - band.dropped :], dropped
+            first = max(min(*needed, band.arrived - 1), band.first)
+            band.kept, band.first = [own[:, first - band.first :] for own in band.kept], first
         return done
 
     def _adjacent(self, band: int) -> list[int]:
@@ -430,8 +411,8 @@ class _Neighbourhood:
         return np.minimum(numbers, own) if grid.step == other_grid.step else numbers
 
     def _complete(self, band: int, last: bool) -> int:
-        """Return how many pending coefficients have all their neighbours."""
-        count = int(self._bands[band].pending.shape[1])
+        """Return how many of the coefficients that are not shrunk yet have all their neighbours."""
+        count = self._bands[band].arrived - self._bands[band].shrunk
         if last:
             return count
         for j in self._adjacent(band):
@@ -441,13 +422,12 @@ class _Neighbourhood:
     def _shrunk(self, index: int, count: int) -> Array:
         """Return the next ``count`` coefficients of a band shrunk."""
         band = self._bands[index]
-        around = [band.energies_at(band.shrunk + np.arange(count))] * OWN
+        start = band.shrunk - band.first
+        values, limits, centres, energies = (own[:, start : start + count] for own in band.kept)
+        around = [energies] * OWN
         around += [self._bands[j].energies_at(self._numbers(index, j, count)) for j in self._adjacent(index)]
         number = np.sum([~np.isnan(energies) for energies in around], axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            gain = np.maximum(1 - number / np.sum(np.nan_to_num(around), axis=0), 0).astype(band.pending.dtype)
-        values, limits, centres = band.pending[:, :count], band.limits[:, :count], band.centres[:, :count]
-        shrunk = np.where(limits > 0, centres + (values - centres) * gain, values)
-        band.pending, band.limits, band.centres = (x[:, count:] for x in (band.pending, band.limits, band.centres))
+            gain = np.maximum(1 - number / np.sum(np.nan_to_num(around), axis=0), 0)
         band.shrunk += count
-        return shrunk
+        return np.where(limits > 0, centres + (values - centres) * gain.astype(values.dtype), values)

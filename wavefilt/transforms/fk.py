@@ -81,23 +81,6 @@ class Windows:
         return self.sizes[-1][1]
 
 
-def as_windows(wavelet: object) -> Windows:
-    """Return the windows of a name: "mixed", or one size such as "sine32x64", 32 traces by 64 samples.
-
-    Raises OptionError for another.
-    """
-    if isinstance(wavelet, Windows):
-        return wavelet
-    if wavelet == "mixed":
-        return Windows("mixed", MIXED)
-    match = re.fullmatch(r"sine(\d+)x(\d+)", wavelet) if isinstance(wavelet, str) else None
-    sizes = [int(size) for size in match.groups()] if match else []
-    if not match or any(size < 2 or size % 2 for size in sizes):
-        example = "'mixed', or such as sine32x64, which is 32 traces by 64 samples, both even"
-        raise OptionError(f"`wavelet={wavelet!r}` is no window of transform 'fk': name it as {example}")
-    return Windows(f"sine{sizes[0]}x{sizes[1]}", ((sizes[0], sizes[1]),))
-
-
 @dataclass(frozen=True)
 class Axis:
     """The windows along an axis of a section: the first begins half a window before it, the last ends as far beyond."""
@@ -317,7 +300,20 @@ class FKTransform(Transform):
         return "mixed" if rule.local else "sine32x64"
 
     def filters(self, wavelet: WaveletLike) -> Windows:
-        return as_windows(wavelet)
+        """Return the windows of a name: "mixed", or one size such as "sine32x64", 32 traces by 64 samples.
+
+        Raises OptionError for another.
+        """
+        if isinstance(wavelet, Windows):
+            return wavelet
+        if wavelet == "mixed":
+            return Windows("mixed", MIXED)
+        match = re.fullmatch(r"sine(\d+)x(\d+)", wavelet) if isinstance(wavelet, str) else None
+        sizes = [int(size) for size in match.groups()] if match else []
+        if not match or any(size < 2 or size % 2 for size in sizes):
+            example = "'mixed', or such as sine32x64, which is 32 traces by 64 samples, both even"
+            raise OptionError(f"`wavelet={wavelet!r}` is no window of transform 'fk': name it as {example}")
+        return Windows(f"sine{sizes[0]}x{sizes[1]}", ((sizes[0], sizes[1]),))
 
     def growth(self, filters: Windows, level: int) -> float:
         """Return √n: a transform of n samples that keeps their energy multiplies the largest by up to this."""
@@ -361,8 +357,8 @@ class FKTransform(Transform):
         """Return the samples; of several frames their mean."""
         if not analysis.level:
             return approximation
-        frames, bands = self.frames(analysis, shape), list(details)
-        sections = [frame.synthesise(own) for frame, own in _by_frame(frames, bands)]
+        bands = list(details)
+        sections = [frame.synthesise(bands[own]) for frame, own in _places(self.frames(analysis, shape))]
         return sections[0] if len(sections) == 1 else np.mean(sections, axis=0)
 
     def reconstructed(self, pyramid: Pyramid, shrinkage: Shrinkage | None) -> Array:
@@ -380,11 +376,10 @@ class FKTransform(Transform):
         def mixed(shrunk: Callable[..., tuple[list[Array], Floats]], unit: Floats) -> Array:
             """Shrink with each frame, and average the results."""
             sections, risks = [], []
-            for frame, own in _by_frame(frames, range(len(bands))):
-                places = slice(own[0], own[-1] + 1)
-                found, risk = shrunk(frame, places)
+            for frame, own in _places(frames):
+                found, risk = shrunk(frame, own)
                 sections.append(frame.synthesise(found))
-                relative = np.divide(unit[places].max(axis=0), units, out=np.ones(batch), where=units > 0)
+                relative = np.divide(unit[own].max(axis=0), units, out=np.ones(batch), where=units > 0)
                 risks.append(risk * np.square(relative)[:, None, None] / (frame.across.size * frame.along.size))
             return _average(frames, sections, risks, noise / np.where(units > 0, units, 1))
 
@@ -397,21 +392,21 @@ class FKTransform(Transform):
 
     def counted(self, coefficients: tuple[Any, ...], analysis: Analysis, shape: Shape) -> tuple[Any, ...]:
         approximation, *bands = coefficients
-        parts = _by_frame(self.frames(analysis, shape), bands) if bands else []
-        counted = [frame.counted(band, f) for frame, own in parts for f, band in enumerate(own)]
+        places = _places(self.frames(analysis, shape))
+        counted = [frame.counted(band, f) for frame, own in places for f, band in enumerate(bands[own])]
         return (*counted[::-1], approximation)
 
     def noise(self, statistics: Statistics, sigma: str | float, bands: tuple[Band, ...]) -> Floats:
         """Return the noise of every band; that of larger windows is limited by the noise of the smallest."""
         found = super().noise(statistics, sigma, bands)
-        frequencies = [band.frequency for band in bands if isinstance(band, Frequency)]
-        starts = [i for i, frequency in enumerate(frequencies) if not i or frequency > frequencies[i - 1]]
+        starts = [i for i, band in enumerate(bands) if band.level == 1]
         if sigma != "level" or len(starts) < 2:
             return found
         energy = np.square(found)
         smallest, rows = energy[starts[-1] :], 2 * (len(bands) - starts[-1] - 1)
         for start, stop in pairwise(starts):
-            places = np.floor(np.array(frequencies[start:stop]) * rows + 0.5).astype(int)
+            half = stop - start - 1
+            places = np.floor(np.arange(half, -1, -1) / (2 * half) * rows + 0.5).astype(int)
             sums = np.zeros_like(smallest)
             np.add.at(sums, -1 - places, energy[start:stop])
             mean = sums / np.maximum(np.bincount(places, minlength=len(smallest)), 1)[::-1, None]
@@ -457,11 +452,11 @@ class FKTransform(Transform):
 FK = FKTransform()
 
 
-def _by_frame(frames: Sequence[Frame], bands: Any) -> Iterator[tuple[Frame, Any]]:
-    """Yield each frame with its part of the bands."""
+def _places(frames: Sequence[Frame]) -> Iterator[tuple[Frame, slice]]:
+    """Yield each frame with the places of its bands among those of all frames."""
     start = 0
     for frame in frames:
-        yield frame, bands[start : start + frame.frequencies]
+        yield frame, slice(start, start + frame.frequencies)
         start += frame.frequencies
 
 
@@ -470,7 +465,7 @@ def _average(frames: Sequence[Frame], sections: Sequence[Array], risks: Sequence
 
     ``noise`` is in the units of the risk (bands, batch).
     """
-    energies = [2 * np.square(own).mean(axis=0) for _, own in _by_frame(frames, noise)]
+    energies = [2 * np.square(noise[own]).mean(axis=0) for _, own in _places(frames)]
     energy: Floats = np.mean(energies, axis=0)
     for i in range(len(sections[0])):
         pairs = zip(frames, risks, strict=True)
@@ -511,18 +506,11 @@ def _in_parts(work: Callable[[slice], None], count: int, size: int) -> None:
     parallel(some, -(-count // step))
 
 
-@dataclass(frozen=True)
-class Frequency(Band):
-    """A temporal frequency, in cycles a sample, of windows of one size."""
-
-    frequency: float = 0.0
-
-
 @lru_cache(maxsize=32)
 def _bands(level: int, windows: Windows | None) -> tuple[Band, ...]:
     lengths = [2 * level] if windows is None else _lengths(windows, level)
     found = (
-        Frequency(f"f{f}" if len(lengths) == 1 else f"f{f}/{length}", length // 2 - f + 1, -1.5, frequency=f / length)
+        Band(f"f{f}" if len(lengths) == 1 else f"f{f}/{length}", length // 2 - f + 1, -1.5)
         for length in reversed(lengths)
         for f in range(length // 2, -1, -1)
     )
