@@ -560,7 +560,7 @@ def window_noise(
     statistics = backend.statistics([backend.decompose(rows, options.analysis(depth))], options.scope)
     found = options.transform.noise(statistics, "level", options.bands(depth))
     found = np.where(covered.any() if record else covered, found, np.nan)
-    return np.concatenate([found, found[-1:] * options.noise_gains(level - depth + 1, "global")[1:]])
+    return options.transform.noise_from_fewer(found, level, options)
 
 
 def _window_noise_of_sections(
