@@ -465,9 +465,17 @@ def copying(threads: int) -> DeviceFunction:
 
 
 @device
-def put_some(y, at, count, values, flags):
-    """Write the first of eight values, as the end of a row or unaligned; unrolled, kernels would spill."""
+def put(y, at, count, values, aligned, flags):
+    """Write the first ``count`` of eight samples, and flag any that is not finite.
+
+    Samples at the end of a row, or of rows that are not aligned, are written one by one, in a loop: unrolled, it would
+    make kernels spill.
+    """
     y0, y1, y2, y3, y4, y5, y6, y7 = values
+    if aligned and count >= 8:
+        store(y, at, values)
+        check((y0 + y1) + (y2 + y3) + (y4 + y5) + (y6 + y7), flags)
+        return
     for i in range(min(count, 8)):
         value = y0 if i == 0 else y1 if i == 1 else y2 if i == 2 else y3 if i == 3 else y4
         value = y5 if i == 5 else y6 if i == 6 else y7 if i == 7 else value
@@ -516,18 +524,13 @@ def _synthesising_both_ends(c: _Inverse) -> DeviceFunction:
             if finer > 0:
                 store(buffer, output + 8 * v, values)
                 continue
-            y0, y1, y2, y3, y4, y5, y6, y7 = values
             u = 8 * v
             at = start + u
             if tiles > 0 and u >= left:
                 if u < margin:
                     continue
                 at += gap
-            if rows.aligned and u + 7 < count:
-                store(rows.array, at, values)
-                check((y0 + y1) + (y2 + y3) + (y4 + y5) + (y6 + y7), flags)
-            else:
-                put_some(rows.array, at, count - u, values, flags)
+            put(rows.array, at, count - u, values, rows.aligned, flags)
 
     return compute
 
@@ -615,56 +618,31 @@ def _shrinking(c: _Inverse, parts: tuple[tuple[int, int, int], ...]) -> DeviceFu
 
 @cache
 def _synthesising(c: _Inverse, level: int) -> DeviceFunction:
-    """Device function: a level of an interior tile, not the finest of the launch, all in shared memory."""
-    threads, details = c.of.build.threads, sum(c.sizes[: level - 1])
-    source, target = c.place(level), c.place(level - 1)
-    groups = -(-((c.of.tile >> (level - 1)) + c.halo) // (2 * PAIRS))
-    rounds, rest = groups // threads, groups % threads
-    synthesise = synthesis(c.of.filter, c.of.lo, c.of.hi, False)
-
-    @device
-    def group(buffer, v):
-        store(buffer, target + 8 * v, synthesise(buffer, v, source, 0, details))
-
-    @device
-    def step(buffer):
-        for j in range(rounds):
-            group(buffer, cuda.threadIdx.x + j * threads)
-        if cuda.threadIdx.x < rest:
-            group(buffer, cuda.threadIdx.x + rounds * threads)
-        cuda.syncthreads()
-
-    return step
-
-
-@cache
-def _finest(c: _Inverse) -> DeviceFunction:
-    """Device function: the samples of an interior tile from its finest level in shared memory."""
-    threads, source, first = c.of.build.threads, c.place(1), c.before // 4
-    groups = c.of.tile // (2 * PAIRS)
+    """Device function: a level of an interior tile, from shared memory to shared memory or (finest) into samples."""
+    threads, details, source = c.of.build.threads, sum(c.sizes[: level - 1]), c.place(level)
+    target, finest = c.place(level - 1), level == 1
+    first, groups = (c.before // 4, c.of.tile // 8) if finest else (0, -(-((c.of.tile >> level - 1) + c.halo) // 8))
     rounds, rest = groups // threads, groups % threads
     synthesise = synthesis(c.of.filter, c.of.lo, c.of.hi, False)
 
     @device
     def group(buffer, y, at, aligned, flags, v):
-        y0, y1, y2, y3, y4, y5, y6, y7 = synthesise(buffer, v + first, source, 0, 0)
-        values = y0, y1, y2, y3, y4, y5, y6, y7
-        check((y0 + y1) + (y2 + y3) + (y4 + y5) + (y6 + y7), flags)
-        if aligned:
-            store(y, at + 2 * PAIRS * v, values)
+        values = synthesise(buffer, v + first, source, 0, details)
+        if finest:
+            put(y, at + 8 * v, 8, values, aligned, flags)
         else:
-            for i in range(2 * PAIRS):
-                y[at + 2 * PAIRS * v + i] = values[i]
+            store(buffer, target + 8 * v, values)
 
     @device
-    def finest(buffer, y, at, aligned, flags):
-        thread = cuda.threadIdx.x
+    def step(buffer, y, at, aligned, flags):
         for j in range(rounds):
-            group(buffer, y, at, aligned, flags, thread + j * threads)
-        if thread < rest:
-            group(buffer, y, at, aligned, flags, thread + rounds * threads)
+            group(buffer, y, at, aligned, flags, cuda.threadIdx.x + j * threads)
+        if cuda.threadIdx.x < rest:
+            group(buffer, y, at, aligned, flags, cuda.threadIdx.x + rounds * threads)
+        if not finest:
+            cuda.syncthreads()
 
-    return finest
+    return step
 
 
 @cache
@@ -677,8 +655,8 @@ def inverse(of: FusedLevels, function: str) -> Kernel:
     load = _shrinking(
         c, tuple((i + 1, v, min(n - v, threads)) for i, n in enumerate(quads) for v in range(0, n, threads))
     )
-    inner = in_turn(*(_synthesising(c, level) for level in range(levels, 1, -1)))
-    finest, both_ends, copy = _finest(c), _both_ends(c), copying(threads)
+    synthesise = in_turn(*(_synthesising(c, level) for level in range(levels, 0, -1)))
+    both_ends, copy = _both_ends(c), copying(threads)
 
     @kernel(of.build, of, function, registers=registers(of, function))
     def inverse_kernel(bands, thresholds, samples, extent, unchanged, flags):
@@ -701,7 +679,6 @@ def inverse(of: FusedLevels, function: str) -> Kernel:
             return
         load(buffer, bands, thresholds, extent, row, index)
         cuda.syncthreads()
-        inner(buffer)
-        finest(buffer, y, at, samples.aligned, flags)
+        synthesise(buffer, y, at, samples.aligned, flags)
 
     return inverse_kernel
