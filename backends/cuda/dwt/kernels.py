@@ -209,30 +209,29 @@ class _Forward:
 
 
 @cache
-def _loading(c: _Forward) -> DeviceFunction:
-    """Device function: the samples of an interior tile into shared memory."""
-    f, levels, threads = c.of.filter, c.of.levels, c.of.build.threads
-    quads = (c.halo + c.of.tile + f.lag * ((1 << levels) - 1) + 3) >> 2
-    rounds, rest = quads // threads, quads % threads
+def _loading(c: _Forward, most: int, quads: bool) -> DeviceFunction:
+    """Device function: ``length`` samples, at most ``most``, into shared memory behind ``lead`` elements.
+
+    From ``joint`` on they lie ``gap`` samples further in the row. With ``quads`` their number is a multiple of four.
+    """
+    threads = c.of.build.threads
+    rounds = -(-most // (4 * threads))
     even, odd, _, _ = c.places(1)
-    quad, spot = c.layout.quad, c.layout.spot
+    spot = c.layout.spot
 
     @device
-    def four(buffer, x, source, v):
-        a, b, c, d = load4(x, source + 4 * v)
-        store(buffer, quad(v, even, odd), (a, b, c, d))
-
-    @device
-    def load(buffer, x, source, aligned):
-        thread = cuda.threadIdx.x
-        if aligned:
-            for j in range(rounds):
-                four(buffer, x, source, thread + j * threads)
-            if thread < rest:
-                four(buffer, x, source, thread + rounds * threads)
-        else:
-            for t in range(thread, 4 * quads, threads):
-                buffer[spot(t, even, odd)] = x[source + t]
+    def load(buffer, rows, source, length, lead, joint, gap):
+        x, begin = rows.array, 0
+        if rows.aligned:
+            begin = length >> 2 << 2
+            for j in range(rounds):  # constant, so that loads are under way together
+                i = 4 * (cuda.threadIdx.x + j * threads)
+                if i < begin:
+                    values = load4(x, source + (i if i < joint else i + gap))
+                    store(buffer, spot(i + lead, even, odd), values)
+        if not (quads and rows.aligned):
+            for i in range(begin + cuda.threadIdx.x, length, threads):
+                buffer[spot(i + lead, even, odd)] = x[source + (i if i < joint else i + gap)]
 
     return load
 
@@ -276,27 +275,6 @@ def _analysing(c: _Forward, level: int) -> DeviceFunction:
 
 
 @cache
-def _loading_both_ends(c: _Forward) -> DeviceFunction:
-    """Device function: the samples of a boundary block, whose row lacks ``gap`` from ``joint`` on."""
-    threads, lead4 = c.of.build.threads, up4(c.of.filter.lead)
-    even, odd, _, _ = c.places(1)
-    spot = c.layout.spot
-
-    @device
-    def load(buffer, rows, row, length, joint, gap):
-        thread, x, source = cuda.threadIdx.x, rows.array, row * rows.pitch
-        quads = length >> 2 if rows.aligned else 0
-        for v in range(thread, quads, threads):
-            i = 4 * v
-            a, b, c, d = load4(x, source + (i if i < joint else i + gap))
-            store(buffer, spot(i + lead4, even, odd), (a, b, c, d))
-        for i in range(4 * quads + thread, length, threads):
-            buffer[spot(i + lead4, even, odd)] = x[source + (i if i < joint else i + gap)]
-
-    return load
-
-
-@cache
 def extending(f: Filter, dtype: str, threads: int, padding: bool) -> DeviceFunction:
     """Device function: the extension at both ends of a level's row of ``length`` samples, by its part of the table."""
     number, taps, lead, lead4 = np.dtype(dtype).type, f.taps, f.lead, up4(f.lead)
@@ -323,7 +301,7 @@ def _analysing_both_ends(c: _Forward) -> DeviceFunction:
     levels, tile, threads, periodized = c.of.levels, c.of.tile, c.of.build.threads, c.of.periodized
     left, seam, margin, lead4, taps = c.cut.left, c.cut.seam, c.cut.margin, up4(c.of.filter.lead), c.of.filter.taps
     places, spot = c.places(1), c.layout.spot
-    load, analyse = _loading_both_ends(c), analysis(c.of.filter, c.of.lo, c.of.hi, c.of.build.padding)
+    load, analyse = _loading(c, c.cut.capacity, False), analysis(c.of.filter, c.of.lo, c.of.hi, c.of.build.padding)
     extend = extending(c.of.filter, c.of.build.dtype, threads, c.of.build.padding)
 
     @device
@@ -332,7 +310,7 @@ def _analysing_both_ends(c: _Forward) -> DeviceFunction:
         even, odd, next_even, next_odd = places
         gap = tiles * tile - (margin << levels) if tiles > 0 else 0
         length = n - gap  # of the boundary block's row
-        load(buffer, rows, row, length, seam << levels, gap)
+        load(buffer, rows, row * rows.pitch, length, lead4, seam << levels, gap)
         for level in range(1, levels + 1):
             coarser = levels - level
             cuda.syncthreads()
@@ -353,15 +331,9 @@ def _analysing_both_ends(c: _Forward) -> DeviceFunction:
                     store(buffer, spot(u + lead4, next_even, next_odd), (s0, s1, s2, s3))
                 if u < kept or u >= start:
                     at = target + (u if u < kept else u + gap)
-                    if u + 3 < length:
-                        store(bands.details, begin + at, (d0, d1, d2, d3))
-                        if coarser == 0:
-                            store(bands.approximation, at, (s0, s1, s2, s3))
-                    else:
-                        for i in range(length - u):
-                            bands.details[begin + at + i] = d0 if i == 0 else d1 if i == 1 else d2
-                            if coarser == 0:
-                                bands.approximation[at + i] = s0 if i == 0 else s1 if i == 1 else s2
+                    store(bands.details, begin + at, (d0, d1, d2, d3))  # rows have room for whole quads
+                    if coarser == 0:
+                        store(bands.approximation, at, (s0, s1, s2, s3))
             begin += extent.rows * stride
             even, next_even = next_even, even
             odd, next_odd = next_odd, odd
@@ -375,7 +347,8 @@ def forward(of: FusedLevels) -> Kernel:
     c = _Forward(of)
     shared, number, tile = 2 * sum(c.halves), np.dtype(of.build.dtype).type, of.tile
     origin = (c.cut.left << of.levels) - tile - c.halo
-    load, both_ends, find = _loading(c), _analysing_both_ends(c), finding(of.build.threads)
+    length = up4(c.halo + tile + of.filter.lag * ((1 << of.levels) - 1))  # of a tile and its halo
+    load, both_ends, find = _loading(c, length, True), _analysing_both_ends(c), finding(of.build.threads)
     interior = in_turn(*(_analysing(c, level) for level in range(1, of.levels + 1)))
 
     @kernel(of.build, of)
@@ -388,7 +361,7 @@ def forward(of: FusedLevels) -> Kernel:
         if index == 0:
             both_ends(buffer, samples, bands, extent, table, row)
         else:
-            load(buffer, samples.array, row * samples.pitch + (index * tile + origin), samples.aligned)
+            load(buffer, samples, row * samples.pitch + (index * tile + origin), length, 0, length, 0)
             cuda.syncthreads()
             interior(buffer, bands, row, index)
         first = index * probes.each  # near its tile, where samples are in the cache
@@ -465,9 +438,17 @@ def copying(threads: int) -> DeviceFunction:
 
 
 @device
-def put_some(y, at, count, values, flags):
-    """Write the first of eight values, as the end of a row or unaligned; unrolled, kernels would spill."""
+def put(y, at, count, values, aligned, flags):
+    """Write the first ``count`` of eight samples, and flag any that is not finite.
+
+    Samples at the end of a row, or of rows that are not aligned, are written one by one, in a loop: unrolled, it would
+    make kernels spill.
+    """
     y0, y1, y2, y3, y4, y5, y6, y7 = values
+    if aligned and count >= 8:
+        store(y, at, values)
+        check((y0 + y1) + (y2 + y3) + (y4 + y5) + (y6 + y7), flags)
+        return
     for i in range(min(count, 8)):
         value = y0 if i == 0 else y1 if i == 1 else y2 if i == 2 else y3 if i == 3 else y4
         value = y5 if i == 5 else y6 if i == 6 else y7 if i == 7 else value
@@ -516,18 +497,13 @@ def _synthesising_both_ends(c: _Inverse) -> DeviceFunction:
             if finer > 0:
                 store(buffer, output + 8 * v, values)
                 continue
-            y0, y1, y2, y3, y4, y5, y6, y7 = values
             u = 8 * v
             at = start + u
             if tiles > 0 and u >= left:
                 if u < margin:
                     continue
                 at += gap
-            if rows.aligned and u + 7 < count:
-                store(rows.array, at, values)
-                check((y0 + y1) + (y2 + y3) + (y4 + y5) + (y6 + y7), flags)
-            else:
-                put_some(rows.array, at, count - u, values, flags)
+            put(rows.array, at, count - u, values, rows.aligned, flags)
 
     return compute
 
@@ -615,56 +591,31 @@ def _shrinking(c: _Inverse, parts: tuple[tuple[int, int, int], ...]) -> DeviceFu
 
 @cache
 def _synthesising(c: _Inverse, level: int) -> DeviceFunction:
-    """Device function: a level of an interior tile, not the finest of the launch, all in shared memory."""
-    threads, details = c.of.build.threads, sum(c.sizes[: level - 1])
-    source, target = c.place(level), c.place(level - 1)
-    groups = -(-((c.of.tile >> (level - 1)) + c.halo) // (2 * PAIRS))
-    rounds, rest = groups // threads, groups % threads
-    synthesise = synthesis(c.of.filter, c.of.lo, c.of.hi, False)
-
-    @device
-    def group(buffer, v):
-        store(buffer, target + 8 * v, synthesise(buffer, v, source, 0, details))
-
-    @device
-    def step(buffer):
-        for j in range(rounds):
-            group(buffer, cuda.threadIdx.x + j * threads)
-        if cuda.threadIdx.x < rest:
-            group(buffer, cuda.threadIdx.x + rounds * threads)
-        cuda.syncthreads()
-
-    return step
-
-
-@cache
-def _finest(c: _Inverse) -> DeviceFunction:
-    """Device function: the samples of an interior tile from its finest level in shared memory."""
-    threads, source, first = c.of.build.threads, c.place(1), c.before // 4
-    groups = c.of.tile // (2 * PAIRS)
+    """Device function: a level of an interior tile, from shared memory to shared memory or (finest) into samples."""
+    threads, details, source = c.of.build.threads, sum(c.sizes[: level - 1]), c.place(level)
+    target, finest = c.place(level - 1), level == 1
+    first, groups = (c.before // 4, c.of.tile // 8) if finest else (0, -(-((c.of.tile >> level - 1) + c.halo) // 8))
     rounds, rest = groups // threads, groups % threads
     synthesise = synthesis(c.of.filter, c.of.lo, c.of.hi, False)
 
     @device
     def group(buffer, y, at, aligned, flags, v):
-        y0, y1, y2, y3, y4, y5, y6, y7 = synthesise(buffer, v + first, source, 0, 0)
-        values = y0, y1, y2, y3, y4, y5, y6, y7
-        check((y0 + y1) + (y2 + y3) + (y4 + y5) + (y6 + y7), flags)
-        if aligned:
-            store(y, at + 2 * PAIRS * v, values)
+        values = synthesise(buffer, v + first, source, 0, details)
+        if finest:
+            put(y, at + 8 * v, 8, values, aligned, flags)
         else:
-            for i in range(2 * PAIRS):
-                y[at + 2 * PAIRS * v + i] = values[i]
+            store(buffer, target + 8 * v, values)
 
     @device
-    def finest(buffer, y, at, aligned, flags):
-        thread = cuda.threadIdx.x
+    def step(buffer, y, at, aligned, flags):
         for j in range(rounds):
-            group(buffer, y, at, aligned, flags, thread + j * threads)
-        if thread < rest:
-            group(buffer, y, at, aligned, flags, thread + rounds * threads)
+            group(buffer, y, at, aligned, flags, cuda.threadIdx.x + j * threads)
+        if cuda.threadIdx.x < rest:
+            group(buffer, y, at, aligned, flags, cuda.threadIdx.x + rounds * threads)
+        if not finest:
+            cuda.syncthreads()
 
-    return finest
+    return step
 
 
 @cache
@@ -677,8 +628,8 @@ def inverse(of: FusedLevels, function: str) -> Kernel:
     load = _shrinking(
         c, tuple((i + 1, v, min(n - v, threads)) for i, n in enumerate(quads) for v in range(0, n, threads))
     )
-    inner = in_turn(*(_synthesising(c, level) for level in range(levels, 1, -1)))
-    finest, both_ends, copy = _finest(c), _both_ends(c), copying(threads)
+    synthesise = in_turn(*(_synthesising(c, level) for level in range(levels, 0, -1)))
+    both_ends, copy = _both_ends(c), copying(threads)
 
     @kernel(of.build, of, function, registers=registers(of, function))
     def inverse_kernel(bands, thresholds, samples, extent, unchanged, flags):
@@ -701,7 +652,6 @@ def inverse(of: FusedLevels, function: str) -> Kernel:
             return
         load(buffer, bands, thresholds, extent, row, index)
         cuda.syncthreads()
-        inner(buffer)
-        finest(buffer, y, at, samples.aligned, flags)
+        synthesise(buffer, y, at, samples.aligned, flags)
 
     return inverse_kernel

@@ -29,7 +29,7 @@ from wavefilt.backends.cuda.statistics.block_search import BINS, WORKSPACE, few,
 from wavefilt.backends.cuda.statistics.layout import MEDIAN
 from wavefilt.backends.cuda.thresholding import noise, shrink, threshold
 
-from .kernels import PAIRS, Rows, analysis, check, copying, extending, extensions, layout, put_some, synthesis
+from .kernels import PAIRS, Rows, analysis, copying, extending, extensions, layout, put, synthesis
 from .tiling import NOT_FINITE, ROWS, Filter, grid, up4
 
 ROUNDS = 5
@@ -192,12 +192,7 @@ def _finest(of: RowFilters) -> DeviceFunction:
         v = cuda.threadIdx.x
         while 2 * PAIRS * v < samples:
             values, u = synthesise(buffer, v, 0, odd, source), 2 * PAIRS * v
-            y0, y1, y2, y3, y4, y5, y6, y7 = values
-            if target.aligned and u + 2 * PAIRS <= samples:
-                store(target.array, at + u, values)
-                check((y0 + y1) + (y2 + y3) + (y4 + y5) + (y6 + y7), flags)
-            else:
-                put_some(target.array, at + u, samples - u, values, flags)
+            put(target.array, at + u, samples - u, values, target.aligned, flags)
             v += threads
 
     return finest

@@ -24,7 +24,7 @@ import numpy as np
 from wavefilt.arrays import Array
 from wavefilt.backends.cuda.dwt.tiling import NOT_FINITE, ROWS, up4
 from wavefilt.backends.cuda.options import KernelOptions
-from wavefilt.backends.cuda.plan import ALONE, KEPT, Beside, GridsOf, Place, Shape, Shrinking
+from wavefilt.backends.cuda.plan import KEPT, GridsOf, Place, Shape, Shrinking
 from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import Build, DeviceArray, DeviceFunction, Kernel, Stream
@@ -702,7 +702,7 @@ class DualTreeSectionPlan(SectionsPlan):
         s = self.shape
         return Plane(self._low, *self._levels[i - 1].lowpass) if i else Plane(flat, 0, s.samples, s.size[1])
 
-    def forward_launch(self, i: int, x: DeviceArray, stream: Stream, beside: Beside = ALONE) -> None:
+    def forward_launch(self, i: int, x: DeviceArray, stream: Stream, flags: DeviceArray) -> None:
         one, of = self._levels[i], self._levels[i].analysis
         down, along = one.axes
         tiles = -(-along[1] // analysis_width(of)), -(-down[1] // turn(of))
