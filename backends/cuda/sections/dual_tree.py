@@ -30,8 +30,8 @@ from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import Build, DeviceArray, DeviceFunction, Kernel, Stream
 from wavefilt.backends.cuda.runtime.target import cuda, device
 from wavefilt.backends.cuda.runtime.wide import filters, load4, load_column, put_at, slide, store
-from wavefilt.backends.cuda.statistics.layout import LENGTH, OFFSET, PITCH, PLACES, DetailLayout, NoiseOf
-from wavefilt.backends.cuda.thresholding import KNOWN, shrink
+from wavefilt.backends.cuda.statistics.layout import DetailLayout, NoiseOf
+from wavefilt.backends.cuda.thresholding import shrink
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms.dual_tree import SHARE
 
@@ -46,12 +46,12 @@ GROUP = 4
 BANDS, TURNS = 6, 16
 """Directions of a level, and tiles that a block goes down at most."""
 ROWS_EACH = 16
-"""Coefficients of a column of a section that a thread has, for local shrinkage."""
+"""Rows of coefficients of which a thread computes the gains, if these depend on the rows above and below."""
 Terms = list[tuple[float, int]]
 """Taps, and the places that they apply to, from that of the output on."""
 HALF = 0.5**0.5
-GAINS = "gains"
-"""Name of the function in `Shrinking` by which each coefficient is multiplied by its own factor, in ``details``."""
+LOCAL = "local"
+"""Name of local James-Stein shrinkage in `Shrinking`."""
 
 
 @dataclass(frozen=True)
@@ -193,14 +193,16 @@ def sizes(n: int, depth: int) -> list[tuple[int, int]]:
 
 
 @cache
-def of_sections(build: Build, width: int) -> Kernel:
-    """Kernel of the gains of the bands of a level, from their magnitudes, a thread for 1 or 4 columns.
+def gains(function: str, build: Build, width: int, height: int) -> Kernel:
+    """Kernel of the gains of the bands of a level, from their magnitudes.
 
-    Four if their number is a multiple of four.
+    A thread has ``width`` columns, 4 if their number is a multiple of four and otherwise 1, and ``height`` rows.
+    ``function`` is one of those of `shrink`, or `LOCAL`. Where the threshold is 0, gains are 1.
     """
-    dtype, threads = build.dtype, build.threads
+    dtype, threads, local = build.dtype, build.threads, function == LOCAL
     number = np.dtype(dtype).type
     most, zero, one, share = number(np.finfo(dtype).max), number(0), number(1), number(1 / 18)
+    shrunk = shrink("keep" if local else function, dtype)
 
     @device
     def square(magnitudes, at, scale):
@@ -209,6 +211,8 @@ def of_sections(build: Build, width: int) -> Kernel:
 
     @device
     def one_wide(magnitudes, at, left, right, scale):
+        if not local:
+            return (magnitudes[at],)
         return (
             square(magnitudes, at + left, scale)
             + square(magnitudes, at, scale)
@@ -218,76 +222,61 @@ def of_sections(build: Build, width: int) -> Kernel:
     @device
     def four_wide(magnitudes, at, left, right, scale):
         p, q, r, s = load4(magnitudes, at)
+        if not local:
+            return p, q, r, s
         p, q, r, s = p * scale, q * scale, r * scale, s * scale
         p, q, r, s = p * p, q * q, r * r, s * s
         before, after = square(magnitudes, at + left, scale), square(magnitudes, at + 3 + right, scale)
         return before + (p + q), (p + q) + r, (q + r) + s, (r + s) + after
 
     @device
-    def gain(above, own, below):
+    def gain(above, own, below, t):
+        if not local:
+            return shrunk(own, t) / own if own > zero else one
         energy = (above + own + below) * share
         return one - one / energy if energy > one else zero
 
     @device
-    def put_one(gains, at, above, own, below):
-        gains[at] = gain(above[0], own[0], below[0])
+    def put_one(target, at, above, own, below, t):
+        target[at] = gain(above[0], own[0], below[0], t)
 
     @device
-    def put_four(gains, at, above, own, below):
-        p, q = gain(above[0], own[0], below[0]), gain(above[1], own[1], below[1])
-        r, s = gain(above[2], own[2], below[2]), gain(above[3], own[3], below[3])
-        store(gains, at, (p, q, r, s))
+    def put_four(target, at, above, own, below, t):
+        p, q = gain(above[0], own[0], below[0], t), gain(above[1], own[1], below[1], t)
+        r, s = gain(above[2], own[2], below[2], t), gain(above[3], own[3], below[3], t)
+        store(target, at, (p, q, r, s))
 
-    energies, put = (one_wide, put_one) if width == 1 else (four_wide, put_four)
+    read, put = (one_wide, put_one) if width == 1 else (four_wide, put_four)
 
-    @kernel(build, width)
-    def local_sections_kernel(magnitudes, gains, bands, thresholds, limits, tiling):
+    @kernel(build, function, width, height)
+    def gains_kernel(magnitudes, target, bands, thresholds, limits, tiling):
         (band, stride, apart, rows, columns), (first_section, across, _) = bands, tiling
         tile_row, tile = tile_of(cuda.blockIdx.x, across)
         section, kind = first_section + cuda.blockIdx.y, cuda.blockIdx.z
-        column, row = width * (tile * threads + cuda.threadIdx.x), tile_row * ROWS_EACH
+        column, row = width * (tile * threads + cuda.threadIdx.x), tile_row * height
         if column >= columns:
             return
         left, right = -1 if column > 0 else 0, 1 if column + width < columns else 0
         at = band + kind * apart + section * stride + row * columns + column
         t = thresholds[limits[0] + section + kind * limits[1]]
         scale = min(one / t, most) if t > zero else zero
-        own = energies(magnitudes, at, left, right, scale)
-        above = energies(magnitudes, at - columns if row > 0 else at, left, right, scale)
-        for r in range(row, min(row + ROWS_EACH, rows)):
-            below = energies(magnitudes, at + columns if r + 1 < rows else at, left, right, scale)
+        above = own = below = read(magnitudes, at, left, right, scale)
+        if local:
+            above = read(magnitudes, at - columns if row > 0 else at, left, right, scale)
+        for r in range(row, min(row + height, rows)):
+            if local:
+                below = read(magnitudes, at + columns if r + 1 < rows else at, left, right, scale)
+            else:
+                own = read(magnitudes, at, left, right, scale)
             if t > zero:
-                put(gains, at, above, own, below)
+                put(target, at, above, own, below, t)
             else:
                 for i in range(width):
-                    gains[at + i] = one
+                    target[at + i] = one
             above, own = own, below
             at += columns
 
-    return local_sections_kernel
-
-
-@cache
-def pointwise(function: str, build: Build) -> Kernel:
-    """Kernel of the gains by one of the functions of `shrink`, a thread for four coefficients of a row of a band."""
-    dtype, threads = build.dtype, build.threads
-    shrunk, one, zero = shrink(function, dtype), np.dtype(dtype).type(1), np.dtype(dtype).type(0)
-
-    @device
-    def gain(m, t):
-        return shrunk(m, t) / m if m > zero else one
-
-    @kernel(build, function)
-    def pointwise_kernel(magnitudes, gains, bands, thresholds, rows, first, first_band):
-        band, row = first_band + cuda.blockIdx.z, first + cuda.blockIdx.y
-        k = 4 * (cuda.blockIdx.x * threads + cuda.threadIdx.x)
-        if k < bands[band * PLACES + LENGTH]:
-            t = thresholds[band * rows + row]
-            k += bands[band * PLACES + OFFSET] + row * bands[band * PLACES + PITCH]
-            a, b, c, d = load4(magnitudes, k)
-            store(gains, k, (gain(a, t), gain(b, t), gain(c, t), gain(d, t)))
-
-    return pointwise_kernel
+    return gains_kernel
 
 
 def analysis_registers(of: Level) -> int | None:
@@ -480,10 +469,10 @@ def synthesis_width(of: Level) -> int:
 
 
 @cache
-def _pairing(of: Level, weighed: bool) -> DeviceFunction:
+def _pairing(of: Level) -> DeviceFunction:
     """Device function: the real coefficients of one column for a step, from two opposite directions.
 
-    ``odd`` says which column of two it is. Coefficients are multiplied by gains if they are ``weighed``.
+    Coefficients are multiplied by gains. ``odd`` says which column of two it is.
     """
     half = np.dtype(of.build.dtype).type(HALF)
     load, load_gains = load_column(STEP // 2, 2), load_column(STEP // 2)
@@ -499,10 +488,8 @@ def _pairing(of: Level, weighed: bool) -> DeviceFunction:
         r = inside(row, size)
         i, j = first + (r >> 1) * pitch, second + (r >> 1) * pitch
         a, b, c, d = bands[i], bands[i + 1], bands[j], bands[j + 1]
-        if weighed:
-            v, w = gains[i >> 1], gains[j >> 1]
-            a, b, c, d = a * v, b * v, c * w, d * w
-        a, b = turned(a, b, c, d, odd, sign)
+        v, w = gains[i >> 1], gains[j >> 1]
+        a, b = turned(a * v, b * v, c * w, d * w, odd, sign)
         return b if r & 1 else a
 
     @device
@@ -512,11 +499,10 @@ def _pairing(of: Level, weighed: bool) -> DeviceFunction:
             second += (row >> 1) * pitch
             a, b, c, d = load(bands, first, pitch)
             p, q, r, s = load(bands, second, pitch)
-            if weighed:
-                v, w = load_gains(gains, first >> 1, pitch >> 1)
-                a, b, c, d = a * v, b * v, c * w, d * w
-                v, w = load_gains(gains, second >> 1, pitch >> 1)
-                p, q, r, s = p * v, q * v, r * w, s * w
+            v, w = load_gains(gains, first >> 1, pitch >> 1)
+            a, b, c, d = a * v, b * v, c * w, d * w
+            v, w = load_gains(gains, second >> 1, pitch >> 1)
+            p, q, r, s = p * v, q * v, r * w, s * w
             return turned(a, b, p, q, odd, sign) + turned(c, d, r, s, odd, sign)
         return (
             one(bands, gains, first, second, odd, pitch, sign, row, size),
@@ -528,13 +514,13 @@ def _pairing(of: Level, weighed: bool) -> DeviceFunction:
     return real
 
 
-def synthesis_registers(of: Level, weighed: bool) -> int | None:
-    """So that two blocks fit, but where that many spill: the later levels without gains."""
-    return 96 if of.build.dtype == "float32" and len(of.low) <= 19 and (weighed or of.first) else None
+def synthesis_registers(of: Level) -> int | None:
+    """Return the registers of a thread with which two blocks fit a multiprocessor, if that spills nothing."""
+    return 96 if of.build.dtype == "float32" and len(of.low) <= 19 else None
 
 
 @cache
-def synthesis(of: Level, weighed: bool) -> Kernel:
+def synthesis(of: Level) -> Kernel:
     """Kernel of one level for twice the threads: each has a column of coefficients, then groups of samples."""
     number, threads, rows_a_turn = np.dtype(of.build.dtype).type, of.build.threads, rows_in(of)
     sliding, along = Sliding(repeated_both(of, STEP // 2), STEP), _up(of)
@@ -545,11 +531,11 @@ def synthesis(of: Level, weighed: bool) -> Kernel:
     fill, step = (slide(sliding.outputs, sliding.kept, STEP, run) for run in (False, True))
     put, put_one = put_at([i * threads for i in range(outputs)]), put_at([0])
     synthesise = filters(along.outputs, each)
-    real, plain = _pairing(of, weighed), _loading(STEP)
+    real, plain = _pairing(of), _loading(STEP)
     top_low, top_high, end, warm = sliding.top(0), sliding.top(1), max(sliding.after), sliding.warm
     half, shared, all_threads = number(HALF), 2 * last, 2 * threads
 
-    @kernel(of.build, of, weighed, registers=synthesis_registers(of, weighed))
+    @kernel(of.build, of, registers=synthesis_registers(of))
     def dual_tree_synthesis_kernel(lowpass, bands, tiling, samples, axes, aligned, flags, checks):
         """Samples that are not finite are flagged with ``checks``."""
         (y, target, plane, pitch), (first_section, tiles, turns), (rows, across_size) = samples, tiling, axes
@@ -713,44 +699,33 @@ class DualTreeSectionPlan(SectionsPlan):
         one, of = self._levels[i], self._levels[i].synthesis
         wide = i > 0 or self.aligned(y)
         flags, checks = self.flags if by.source is None else by.source.flags, by.source is not None and i == 0
-        weighed, weights = by.function == GAINS, self.parts if by.details is None else by.details
-        details = self.parts if weighed else weights
+        details = self.parts if by.details is None else by.details
         tiles = -(-one.axes[1][1] // synthesis_width(of)), -(-2 * one.bands.rows // rows_in(of))
-        source = Plane(self._low, *one.lowpass), Coefficients(details, weights, one.bands)
+        source = Plane(self._low, *one.lowpass), Coefficients(details, self._gains, one.bands)
         after = self._plane(i, y), one.axes, wide, flags, checks
-        self.launch_tiles(synthesis(of, weighed), 2 * of.build.threads, tiles, stream, source, after)
+        self.launch_tiles(synthesis(of), 2 * of.build.threads, tiles, stream, source, after)
 
     def inverse(self, y: DeviceArray, stream: Stream, by: Shrinking = KEPT) -> None:
-        super().inverse(y, stream, self.weighed(by, stream) if by.function in KNOWN else by)
+        self._weigh(by.function, by.thresholds, stream)
+        super().inverse(y, stream, by)
 
-    def weighed(self, by: Shrinking, stream: Stream) -> Shrinking:
-        """Return gains instead of a function and its thresholds: two threads load every coefficient."""
-        own, rows, threads = self._gains, self.shape.rows, self.options.threads
-        kernel = pointwise(by.function, self.build)
-        for i in range(0, len(self.layout), BANDS):  # bands of a level are equally long
-            blocks = -(-self.layout.bands[i].length // (4 * threads))
-            for first in range(0, rows, ROWS):
-                launch = kernel[(blocks, min(rows - first, ROWS), BANDS), threads, stream]
-                launch(self.magnitudes, own, self.layout.table, by.thresholds, rows, first, i)
-        return by._replace(function=GAINS, details=own, thresholds=None)
-
-    def shrunk_together(self, grids: GridsOf, thresholds: DeviceArray, stream: Stream) -> Shrinking:
-        s, target, threads = self.shape, self._gains, self.options.threads
+    def _weigh(self, function: str, thresholds: DeviceArray | None, stream: Stream) -> None:
+        """Compute the gains of all coefficients, since two threads load each: 1 without thresholds."""
+        s, threads = self.shape, self.options.threads
+        if thresholds is None:
+            thresholds = cuda.to_device(np.zeros(s.level * s.rows, s.dtype), stream=stream)
         for i, one in enumerate(self._levels):
             rows, columns = one.bands.rows, one.bands.columns
-            width = 1 if columns % 4 else 4
-            across, down = -(-columns // (threads * width)), -(-rows // ROWS_EACH)
+            width, height = 1 if columns % 4 else 4, ROWS_EACH if function == LOCAL else 1
+            across, down = -(-columns // (threads * width)), -(-rows // height)
+            limits = (BANDS * (i + 1) - 1) * s.rows, -s.rows  # of the first direction, and from one to the next
             for first in range(0, s.rows, ROWS):
-                launch = of_sections(self.build, width)[
-                    (across * down, min(s.rows - first, ROWS), BANDS), threads, stream
-                ]
-                tiling = Tiling(first, across, 1)
-                launch(self.magnitudes, target, one.bands, thresholds, self._limits(i), tiling)
-        return Shrinking(GAINS, details=target)
+                blocks = across * down, min(s.rows - first, ROWS), BANDS
+                launch = gains(function, self.build, width, height)[blocks, threads, stream]
+                launch(self.magnitudes, self._gains, one.bands, thresholds, limits, Tiling(first, across, 1))
 
-    def _limits(self, i: int) -> tuple[int, int]:
-        """The threshold of a level's first direction, and how far that of the next lies from it."""
-        return (BANDS * (i + 1) - 1) * self.shape.rows, -self.shape.rows
+    def shrunk_together(self, grids: GridsOf, thresholds: DeviceArray, stream: Stream) -> Shrinking:
+        return Shrinking(LOCAL, thresholds)
 
     def shrunk(self, shrinkage: Shrinkage, stream: Stream) -> DeviceArray:
         """Shrink on the host."""
