@@ -35,7 +35,7 @@ from wavefilt.backends.cuda.thresholding import shrink
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms.dual_tree import SHARE
 
-from .columns import Plane, SectionsPlan, Tiling, tile_of
+from .columns import Plane, SectionsPlan, Tiled, Tiling, tile_of
 
 NEW, STEP = 8, 4
 """Rows that a step down the columns reads in the analysis, and rows of coefficients in the synthesis."""
@@ -167,10 +167,6 @@ class Along:
         return (columns - self.lead - self.lag) & ~7
 
 
-def scaled(outputs: Sequence[Terms], factor: float) -> list[Terms]:
-    return [[(tap * factor, place) for tap, place in terms] for terms in outputs]
-
-
 @device
 def inside(i, size):
     """Return the element at place i of an axis that continues symmetrically beyond its ends.
@@ -279,35 +275,12 @@ def gains(function: str, build: Build, width: int, height: int) -> Kernel:
     return gains_kernel
 
 
-def analysis_registers(of: Level) -> int | None:
-    return 80 if of.build.dtype == "float32" and len(of.low) <= 16 else None
-
-
-@cache
-def _down(of: Level) -> Along:
-    """Filters along rows; that of both outputs is the reach of the longer one."""
-    low, high = (repeated(part, GROUP // of.wide, of.wide) for part in of.analysis)
-    return Along([[terms] for terms in low + high], GROUP)
-
-
-def analysis_width(of: Level) -> int:
-    """Elements of a row that a tile takes to coefficients, one a thread with those around them."""
-    return _down(of).width(of.build.threads)
-
-
-def turn(of: Level) -> int:
-    """Rows of a tile that become `OUT` rows of low-pass coefficients."""
-    return OUT * of.wide // 2
-
-
-@cache
-def _filtering(of: Level, low_factor: float) -> DeviceFunction:
+def _filtering(along: Along, low_factor: float) -> DeviceFunction:
     """Device function: of two rows of shared memory, low-pass coefficients of both, then high-pass ones."""
-    low, high = (repeated(part, GROUP // of.wide, of.wide) for part in of.analysis)
-    lead = _down(of).lead
-    both = (scaled(low, low_factor), scaled(high, HALF))
-    rows = [(row, part) for part in both for row in range(2)]
-    return filters([[(tap, row, place + lead) for tap, place in terms] for row, part in rows for terms in part], 4)
+    half = len(along.outputs) // 2
+    parts = (along.outputs[:half], low_factor), (along.outputs[half:], HALF)
+    rows = [(row, factor, terms) for part, factor in parts for row in range(2) for terms in part]
+    return filters([[(tap * factor, row, place) for tap, _, place in terms] for row, factor, terms in rows], 4)
 
 
 @cache
@@ -381,22 +354,24 @@ def _loading(count: int) -> DeviceFunction:
 
 
 @cache
-def analysis(of: Level) -> Kernel:
+def analysis(of: Level) -> Tiled:
     """Kernel of one level; a thread has a column, then squares of four coefficients of each kind."""
     number, threads, wide = np.dtype(of.build.dtype).type, of.build.threads, of.wide
-    low, high = (repeated(part, NEW // wide, wide) for part in of.analysis)
-    sliding, along, width = Sliding([[terms] for terms in low + high], NEW), _down(of), analysis_width(of)
-    lead, each, across, rows_a_turn = along.lead, GROUP // wide, width // GROUP, turn(of)
+    down, group = ([[terms] for part in of.analysis for terms in repeated(part, n // wide, wide)] for n in (NEW, GROUP))
+    sliding, along = Sliding(down, NEW), Along(group, GROUP)
+    width, rows_a_turn = along.width(threads), OUT * wide // 2  # the samples of a tile
+    lead, each, across = along.lead, GROUP // wide, width // GROUP
     steps, last = rows_a_turn // NEW, OUT * threads
     outputs, (kept,) = len(sliding.outputs), sliding.kept
     blank = (number(0),) * (outputs + kept)
     fill, step = (slide(sliding.outputs, sliding.kept, NEW, computing) for computing in (False, True))
     put = put_at([w * last + i * threads for w in range(2) for i in range(outputs // 2)])
     top_of_all, after, warm, load = sliding.top(0), sliding.after[0], sliding.warm, _loading(NEW)
-    filter_low, filter_high, write = _filtering(of, 1.0), _filtering(of, HALF), _writing(of)
+    filter_low, filter_high, write = _filtering(along, 1.0), _filtering(along, HALF), _writing(of)
     pairs, shared, advance, (kinds, rows_of) = OUT // 2, 2 * last, outputs // 2 * threads, _parting(of)
+    registers = 80 if of.build.dtype == "float32" and len(of.low) <= 16 else None
 
-    @kernel(of.build, of, registers=analysis_registers(of))
+    @kernel(of.build, of, registers=registers)
     def dual_tree_analysis_kernel(samples, axes, tiling, lowpass, bands):
         (x, source, plane, pitch), (first_section, tiles, turns), (rows, across_size) = samples, tiling, axes
         (low, low_source, low_plane, low_pitch), (array, magnitudes, place_of_bands) = lowpass, bands
@@ -444,28 +419,13 @@ def analysis(of: Level) -> Kernel:
             cuda.syncthreads()
             square_row += pairs
 
-    return dual_tree_analysis_kernel
-
-
-def rows_in(of: Level) -> int:
-    """Rows of coefficients that become `OUT` rows."""
-    return 2 * OUT // of.wide
-
-
-@cache
-def _up(of: Level) -> Along:
-    return Along(repeated_both(of, GROUP // of.wide), 2 * GROUP // of.wide)
+    return Tiled(dual_tree_analysis_kernel, threads, rows_a_turn, width)
 
 
 def repeated_both(of: Level, times: int) -> list[list[Terms]]:
     """Return the terms in the low-pass and the high-pass window of ``times`` times `Level.wide` samples."""
     low, high = (repeated([output[w] for output in of.synthesis], times, 2) for w in range(2))
     return [list(both) for both in zip(low, high, strict=True)]
-
-
-def synthesis_width(of: Level) -> int:
-    """Samples of a row that a tile computes, with a coefficient a thread."""
-    return _up(of).width(of.build.threads) * of.wide // 2
 
 
 @cache
@@ -514,18 +474,13 @@ def _pairing(of: Level) -> DeviceFunction:
     return real
 
 
-def synthesis_registers(of: Level) -> int | None:
-    """Return the registers of a thread with which two blocks fit a multiprocessor, if that spills nothing."""
-    return 96 if of.build.dtype == "float32" and len(of.low) <= 19 else None
-
-
 @cache
-def synthesis(of: Level) -> Kernel:
+def synthesis(of: Level) -> Tiled:
     """Kernel of one level for twice the threads: each has a column of coefficients, then groups of samples."""
-    number, threads, rows_a_turn = np.dtype(of.build.dtype).type, of.build.threads, rows_in(of)
-    sliding, along = Sliding(repeated_both(of, STEP // 2), STEP), _up(of)
+    number, threads, each = np.dtype(of.build.dtype).type, of.build.threads, 2 * GROUP // of.wide
+    sliding, along = Sliding(repeated_both(of, STEP // 2), STEP), Along(repeated_both(of, GROUP // of.wide), each)
+    width, rows_a_turn = along.width(threads), 2 * OUT // of.wide  # the coefficients of a tile
     outputs, steps = len(sliding.outputs), rows_a_turn // STEP
-    width, each = along.width(threads), 2 * GROUP // of.wide  # coefficients of a tile, and of a group
     across, ratio, lead, last = width // each, of.wide // 2, along.lead, OUT * threads
     blank = (number(0),) * (outputs + sum(sliding.kept))
     fill, step = (slide(sliding.outputs, sliding.kept, STEP, run) for run in (False, True))
@@ -534,8 +489,9 @@ def synthesis(of: Level) -> Kernel:
     real, plain = _pairing(of), _loading(STEP)
     top_low, top_high, end, warm = sliding.top(0), sliding.top(1), max(sliding.after), sliding.warm
     half, shared, all_threads = number(HALF), 2 * last, 2 * threads
+    registers = 96 if of.build.dtype == "float32" and len(of.low) <= 19 else None  # two blocks fit a multiprocessor
 
-    @kernel(of.build, of, registers=synthesis_registers(of))
+    @kernel(of.build, of, registers=registers)
     def dual_tree_synthesis_kernel(lowpass, bands, tiling, samples, axes, aligned, flags, checks):
         """Samples that are not finite are flagged with ``checks``."""
         (y, target, plane, pitch), (first_section, tiles, turns), (rows, across_size) = samples, tiling, axes
@@ -607,7 +563,7 @@ def synthesis(of: Level) -> Kernel:
         if checks and total - total != 0:
             flags[NOT_FINITE] = 1
 
-    return dual_tree_synthesis_kernel
+    return Tiled(dual_tree_synthesis_kernel, all_threads, rows_a_turn, width)
 
 
 def synthesis_threads(dtype: str, threads: int) -> int:
@@ -689,21 +645,19 @@ class DualTreeSectionPlan(SectionsPlan):
         return Plane(self._low, *self._levels[i - 1].lowpass) if i else Plane(flat, 0, s.samples, s.size[1])
 
     def forward_launch(self, i: int, x: DeviceArray, stream: Stream, beside: Beside = ALONE) -> None:
-        one, of = self._levels[i], self._levels[i].analysis
-        down, along = one.axes
-        tiles = -(-along[1] // analysis_width(of)), -(-down[1] // turn(of))
+        one = self._levels[i]
+        (_, down), (_, along) = one.axes
         after = Plane(self._low, *one.lowpass), Coefficients(self.parts, self.magnitudes, one.bands)
-        self.launch_tiles(analysis(of), of.build.threads, tiles, stream, (self._plane(i, x), one.axes), after)
+        self.launch_tiles(analysis(one.analysis), (down, along), stream, (self._plane(i, x), one.axes), after)
 
     def inverse_launch(self, i: int, y: DeviceArray, stream: Stream, by: Shrinking = KEPT) -> None:
-        one, of = self._levels[i], self._levels[i].synthesis
+        one, size = self._levels[i], (2 * self._levels[i].bands.rows, 2 * self._levels[i].bands.columns)
         wide = i > 0 or self.aligned(y)
         flags, checks = self.flags if by.source is None else by.source.flags, by.source is not None and i == 0
         details = self.parts if by.details is None else by.details
-        tiles = -(-one.axes[1][1] // synthesis_width(of)), -(-2 * one.bands.rows // rows_in(of))
         source = Plane(self._low, *one.lowpass), Coefficients(details, self._gains, one.bands)
         after = self._plane(i, y), one.axes, wide, flags, checks
-        self.launch_tiles(synthesis(of), 2 * of.build.threads, tiles, stream, source, after)
+        self.launch_tiles(synthesis(one.synthesis), size, stream, source, after)
 
     def inverse(self, y: DeviceArray, stream: Stream, by: Shrinking = KEPT) -> None:
         self._weigh(by.function, by.thresholds, stream)
