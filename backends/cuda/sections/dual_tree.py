@@ -635,10 +635,6 @@ class DualTreeSectionPlan(SectionsPlan):
         """The gains of all coefficients, laid out as the magnitudes are."""
         return self.buffer("gains", self.magnitudes.size)
 
-    def aligned(self, flat: DeviceArray) -> bool:
-        """Whether rows of samples begin at multiples of four elements."""
-        return interop.address(flat) % 16 == 0 and self.shape.size[1] % 4 == 0
-
     def _plane(self, i: int, flat: DeviceArray) -> Plane:
         """Return where the i-th launch reads samples or, of `inverse`, writes them."""
         s = self.shape
@@ -652,7 +648,7 @@ class DualTreeSectionPlan(SectionsPlan):
 
     def inverse_launch(self, i: int, y: DeviceArray, stream: Stream, by: Shrinking = KEPT) -> None:
         one, size = self._levels[i], (2 * self._levels[i].bands.rows, 2 * self._levels[i].bands.columns)
-        wide = i > 0 or self.aligned(y)
+        wide = i > 0 or (self.shape.size[1] % 4 == 0 and interop.address(y) % 16 == 0)
         flags, checks = self.flags if by.source is None else by.source.flags, by.source is not None and i == 0
         details = self.parts if by.details is None else by.details
         source = Plane(self._low, *one.lowpass), Coefficients(details, self._gains, one.bands)

@@ -7,7 +7,7 @@ sections, their rows close together, then the approximation, whose rows begin at
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,20 +44,16 @@ Bank = tuple[tuple[float, ...], tuple[float, ...]]
 class SectionLevel:
     """A level with the filters ``down`` the columns and ``along`` the rows, and the tiles that its kernels cut it into.
 
-    ``periodized`` says which axes are, ``several`` which extend by more than one sample, ``height`` how many rows of
-    coefficients a tile has.
+    ``axes`` has the reach of both, ``several`` says which axes extend by more than one sample, and ``height`` is the
+    number of rows of coefficients of a tile.
     """
 
     down: Bank
     along: Bank
-    periodized: tuple[bool, bool]
-    several: tuple[bool, bool]
+    axes: tuple[Filter, Filter]
+    several: tuple[bool, ...]
     build: Build
     height: int
-
-    @cached_property
-    def axes(self) -> tuple[Filter, Filter]:
-        return Filter(len(self.down[0]), self.periodized[0]), Filter(len(self.along[0]), self.periodized[1])
 
     @property
     def taps(self) -> int:
@@ -264,7 +260,7 @@ def _reading_coefficients(of: SectionLevel, function: str) -> DeviceFunction:
 
     At an edge, they pass through the places of the results.
     """
-    half, round_down, threshold = of.build.threads // 2, of.periodized[0], shrink(function, of.build.dtype)
+    half, round_down, threshold = of.build.threads // 2, of.axes[0].periodized, shrink(function, of.build.dtype)
     load, load_all = load_column(STEP), load_column(2 * STEP)
 
     @device
@@ -336,10 +332,10 @@ def inverse(of: SectionLevel, function: str) -> Tiled:
     blank = (number(0),) * (len(outputs) + 2 * kept)
     fill, step = (slide(outputs, (kept, kept), STEP, computing) for computing in (False, True))
     last = 2 * height * half  # elements of what came of A and H; then of V and D
-    shared, keeps, round_along = 2 * last, function == "keep", of.periodized[1]
+    shared, keeps, round_along = 2 * last, function == "keep", g.periodized
     put = put_at([i * half for i in range(2 * STEP)])
     read, along_rows = _reading_coefficients(of, function), _synthesising_rows(of)
-    limit = inverse_registers(of.build.dtype, of.taps, any(of.periodized), function)
+    limit = inverse_registers(of.build.dtype, of.taps, f.periodized or g.periodized, function)
 
     @kernel(of.build, of, function, registers=limit)
     def sections_inverse_kernel(bands, sections, tiling, thresholds, first, samples, aligned, flags, checks):
@@ -409,13 +405,11 @@ class SectionPlan(SectionsPlan):
 
     def __init__(self, shape: Shape, options: KernelOptions) -> None:
         super().__init__(shape, options)
-        s, (down, along), (mode_down, mode_along) = shape, shape.filters, shape.modes
-        periodized = mode_down == "periodization", mode_along == "periodization"
-        several = mode_down in ("smooth", "antireflect"), mode_along in ("smooth", "antireflect")
+        s, (down, along) = shape, shape.filters
+        periodized = [mode == "periodization" for mode in s.modes]
+        several = tuple(mode in ("smooth", "antireflect") for mode in s.modes)
         axes = f, g = Filter(len(down[0]), periodized[0]), Filter(len(along[0]), periodized[1])
-        self._sizes = sizes = [
-            (s.size[0], s.size[1])
-        ]  # rows and columns of a section, then of its bands at every level
+        self._sizes = sizes = [(s.size[0], s.size[1])]  # of a section, then of its bands at every level
         for _ in range(s.depth):
             sizes.append((f.length(sizes[-1][0]), g.length(sizes[-1][1])))
         for axis, mode in enumerate(s.modes):
@@ -425,7 +419,7 @@ class SectionPlan(SectionsPlan):
         threads = max(options.threads, 1 << (2 * max(f.taps, g.taps) - 1).bit_length())
         tile = options.tile or TILE_BYTES // np.dtype(s.dtype).itemsize
         height = max(tile // threads // STEP, 1) * STEP
-        constants = periodized, several, self.build._replace(threads=threads), height
+        constants = axes, several, self.build._replace(threads=threads), height
         self._analysis = SectionLevel((down[0], down[1]), (along[0], along[1]), *constants)
         self._synthesis = SectionLevel((down[2], down[3]), (along[2], along[3]), *constants)
         tables = [
@@ -448,10 +442,6 @@ class SectionPlan(SectionsPlan):
         self.layout = DetailLayout(array, bands, lists=end, listed=1)
         self._levels = [array[start:] for start in self._starts[:-1]]
 
-    def aligned(self, flat: DeviceArray) -> bool:
-        """Return whether it begins at a multiple of 16 bytes."""
-        return interop.address(flat) % 16 == 0
-
     def _level(self, i: int, array: DeviceArray | None) -> DeviceArray:
         """The bands and the approximation of the i-th level, in this plan's array or one laid out like it."""
         return self._levels[i] if array is None else array[self._starts[i] :]
@@ -466,7 +456,7 @@ class SectionPlan(SectionsPlan):
         pairs = (rows + 1) // 2, (columns + 1) // 2
         target = self._level(i - 1, by.details) if i else y
         limits = target if by.thresholds is None else by.thresholds, BANDS * i * sections
-        wide, checks = i > 0 or (columns % 2 == 0 and self.aligned(y)), by.source is not None and i == 0
+        wide, checks = i > 0 or (columns % 2 == 0 and interop.address(y) % 16 == 0), by.source is not None and i == 0
         flags = self.flags if by.source is None else by.source.flags
         bands, samples = Bands(self._level(i, by.details), *self._bands[i]), (Plane(target, *self._planes[i]), size)
         after = *limits, samples, wide, flags, checks
