@@ -434,8 +434,7 @@ def _pairing(of: Level) -> DeviceFunction:
 
     Coefficients are multiplied by gains. ``odd`` says which column of two it is.
     """
-    half = np.dtype(of.build.dtype).type(HALF)
-    load, load_gains = load_column(STEP // 2, 2), load_column(STEP // 2)
+    half, load, load_gain = np.dtype(of.build.dtype).type(HALF), load_column(1, 2), load_column(1)
 
     @device
     def turned(p, q, r, s, odd, sign):
@@ -444,32 +443,20 @@ def _pairing(of: Level) -> DeviceFunction:
         return (p + r) * half, (q - s) * sign
 
     @device
-    def one(bands, gains, first, second, odd, pitch, sign, row, size):
-        r = inside(row, size)
-        i, j = first + (r >> 1) * pitch, second + (r >> 1) * pitch
-        a, b, c, d = bands[i], bands[i + 1], bands[j], bands[j + 1]
-        v, w = gains[i >> 1], gains[j >> 1]
-        a, b = turned(a * v, b * v, c * w, d * w, odd, sign)
-        return b if r & 1 else a
+    def pair(bands, gains, first, second, odd, sign, reflected):
+        (a, b), (c, d) = load(bands, first, 0), load(bands, second, 0)
+        (v,), (w,) = load_gain(gains, first >> 1, 0), load_gain(gains, second >> 1, 0)
+        upper, lower = turned(a * v, b * v, c * w, d * w, odd, sign)
+        return (lower, upper) if reflected else (upper, lower)
 
     @device
     def real(bands, gains, first, second, odd, pitch, sign, row, size, interior):
-        if interior:
-            first += (row >> 1) * pitch
-            second += (row >> 1) * pitch
-            a, b, c, d = load(bands, first, pitch)
-            p, q, r, s = load(bands, second, pitch)
-            v, w = load_gains(gains, first >> 1, pitch >> 1)
-            a, b, c, d = a * v, b * v, c * w, d * w
-            v, w = load_gains(gains, second >> 1, pitch >> 1)
-            p, q, r, s = p * v, q * v, r * w, s * w
-            return turned(a, b, p, q, odd, sign) + turned(c, d, r, s, odd, sign)
-        return (
-            one(bands, gains, first, second, odd, pitch, sign, row, size),
-            one(bands, gains, first, second, odd, pitch, sign, row + 1, size),
-            one(bands, gains, first, second, odd, pitch, sign, row + 2, size),
-            one(bands, gains, first, second, odd, pitch, sign, row + 3, size),
-        )
+        r, s = row, row + 2
+        if not interior:
+            r, s = inside(r, size), inside(s, size)
+        p, q = (r >> 1) * pitch, (s >> 1) * pitch
+        upper = pair(bands, gains, first + p, second + p, odd, sign, r & 1 != 0)
+        return upper + pair(bands, gains, first + q, second + q, odd, sign, s & 1 != 0)
 
     return real
 
@@ -506,7 +493,7 @@ def synthesis(of: Level) -> Tiled:
         thread = cuda.threadIdx.x - part * threads
         size = 2 * band_rows, 2 * band_rows
         column = inside(first - lead + thread, (2 * band_columns, 2 * band_columns))
-        odd = column & 1
+        odd = column & 1 != 0
         sign = -half if odd else half
         # what is low-pass along the rows: the low-pass coefficients, and bands 0 and 5; else bands 2 and 3, 1 and 4
         kinds = (1, 4, 2, 3) if part else (0, 5, 0, 5)
