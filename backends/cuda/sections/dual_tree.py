@@ -17,6 +17,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -101,11 +102,7 @@ class Level:
             for w, terms in enumerate(outputs):
                 for tap, place in terms:
                     found[place % 4][kind].append((tap, w - 2 * (place // 4)))
-        return [(sorted(low, key=_place), sorted(high, key=_place)) for low, high in found]
-
-
-def _place(term: tuple[float, int]) -> int:
-    return term[1]
+        return [(sorted(low, key=itemgetter(1)), sorted(high, key=itemgetter(1))) for low, high in found]
 
 
 def _terms(taps: Sequence[float], places: Sequence[int]) -> Terms:
@@ -320,14 +317,6 @@ def _writing(of: Level) -> DeviceFunction:
 
 
 @cache
-def _parting(of: Level) -> tuple[DeviceFunction, DeviceFunction]:
-    """Device functions: what `_filtering` found of both rows together, and of the first kind of each row alone."""
-    if of.first:
-        return device(lambda found: (found[0:8], found[8:16])), device(lambda found: (found[0:4], found[4:8]))
-    return device(lambda found: (found[0:4], found[4:8])), device(lambda found: (found[0:2], found[2:4]))
-
-
-@cache
 def _loading(count: int) -> DeviceFunction:
     """Device function: ``count`` rows of a column, from row ``top`` on."""
     load = load_column(count)
@@ -368,7 +357,8 @@ def analysis(of: Level) -> Tiled:
     put = put_at([w * last + i * threads for w in range(2) for i in range(outputs // 2)])
     top_of_all, after, warm, load = sliding.top(0), sliding.after[0], sliding.warm, _loading(NEW)
     filter_low, filter_high, write = _filtering(along, 1.0), _filtering(along, HALF), _writing(of)
-    pairs, shared, advance, (kinds, rows_of) = OUT // 2, 2 * last, outputs // 2 * threads, _parting(of)
+    pairs, shared, advance, in_row = OUT // 2, 2 * last, outputs // 2 * threads, 2 * each  # coefficients of a kind
+    both = 2 * in_row
     registers = 80 if of.build.dtype == "float32" and len(of.low) <= 16 else None
 
     @kernel(of.build, of, registers=registers)
@@ -407,15 +397,14 @@ def analysis(of: Level) -> Tiled:
                     window = 2 * pair * threads + GROUP * i
                     place, there = band + r * across_out + c, across_out - c
                     even = across_out % 2 == 0
-                    first, second = kinds(filter_low(buffer, (window, window + threads)))
-                    upper, lower = rows_of(first)
+                    found = filter_low(buffer, (window, window + threads))
                     at = low_source + 2 * r * low_pitch + 2 * c
-                    store(low, at, upper)
-                    store(low, at + low_pitch, lower)
-                    write(array, magnitudes, place + 2 * apart, place + 3 * apart, there, even, second)
-                    first, second = kinds(filter_high(buffer, (window + last, window + last + threads)))
-                    write(array, magnitudes, place, place + 5 * apart, there, even, first)
-                    write(array, magnitudes, place + apart, place + 4 * apart, there, even, second)
+                    store(low, at, found[:in_row])
+                    store(low, at + low_pitch, found[in_row:both])
+                    write(array, magnitudes, place + 2 * apart, place + 3 * apart, there, even, found[both:])
+                    found = filter_high(buffer, (window + last, window + last + threads))
+                    write(array, magnitudes, place, place + 5 * apart, there, even, found[:both])
+                    write(array, magnitudes, place + apart, place + 4 * apart, there, even, found[both:])
             cuda.syncthreads()
             square_row += pairs
 
@@ -525,26 +514,19 @@ def synthesis(of: Level) -> Tiled:
                     r = item // across
                     i = item - r * across
                     window = r * threads + each * i
-                    p, q, e, f = synthesise(buffer, (window, window + last))
+                    values = synthesise(buffer, (window, window + last))
                     r += row * ratio
                     c = (first + each * i) * ratio
                     if r < there and c < there_across:
                         at = target + r * pitch + c
                         if aligned:
-                            total += (p + q) + (e + f)
-                            store(y, at, (p, q, e, f))
+                            total += (values[0] + values[1]) + (values[2] + values[3])
+                            store(y, at, values)
                         else:
-                            total += p
-                            put_one(y, at, (p,))
-                            if c + 1 < there_across:
-                                total += q
-                                put_one(y, at + 1, (q,))
-                            if c + 2 < there_across:
-                                total += e
-                                put_one(y, at + 2, (e,))
-                            if c + 3 < there_across:
-                                total += f
-                                put_one(y, at + 3, (f,))
+                            for s in range(4):
+                                if c + s < there_across:
+                                    total += values[s]
+                                    put_one(y, at + s, (values[s],))
                 cuda.syncthreads()
                 row += rows_a_turn
         if checks and total - total != 0:
