@@ -47,7 +47,7 @@ GROUP = 4
 BANDS, TURNS = 6, 16
 """Directions of a level, and tiles that a block goes down at most."""
 ROWS_EACH = 16
-"""Rows of coefficients of which a thread computes the gains, if these depend on the rows above and below."""
+"""Rows of coefficients of which a thread computes the gains."""
 Terms = list[tuple[float, int]]
 """Taps, and the places that they apply to, from that of the output on."""
 HALF = 0.5**0.5
@@ -186,11 +186,11 @@ def sizes(n: int, depth: int) -> list[tuple[int, int]]:
 
 
 @cache
-def gains(function: str, build: Build, width: int, height: int) -> Kernel:
-    """Kernel of the gains of the bands of a level, from their magnitudes.
+def gains(function: str, build: Build, width: int) -> Kernel:
+    """Kernel of the gains of the bands of a level, from their magnitudes, a thread for 1 or 4 columns.
 
-    A thread has ``width`` columns, 4 if their number is a multiple of four and otherwise 1, and ``height`` rows.
-    ``function`` is one of those of `shrink`, or `LOCAL`. Where the threshold is 0, gains are 1.
+    Four if their number is a multiple of four. ``function`` is one of those of `shrink`, or `LOCAL`. Where the
+    threshold is 0, gains are 1.
     """
     dtype, threads, local = build.dtype, build.threads, function == LOCAL
     number = np.dtype(dtype).type
@@ -241,26 +241,22 @@ def gains(function: str, build: Build, width: int, height: int) -> Kernel:
 
     read, put = (one_wide, put_one) if width == 1 else (four_wide, put_four)
 
-    @kernel(build, function, width, height)
+    @kernel(build, function, width)
     def gains_kernel(magnitudes, target, bands, thresholds, limits, tiling):
         (band, stride, apart, rows, columns), (first_section, across, _) = bands, tiling
         tile_row, tile = tile_of(cuda.blockIdx.x, across)
         section, kind = first_section + cuda.blockIdx.y, cuda.blockIdx.z
-        column, row = width * (tile * threads + cuda.threadIdx.x), tile_row * height
+        column, row = width * (tile * threads + cuda.threadIdx.x), tile_row * ROWS_EACH
         if column >= columns:
             return
         left, right = -1 if column > 0 else 0, 1 if column + width < columns else 0
         at = band + kind * apart + section * stride + row * columns + column
         t = thresholds[limits[0] + section + kind * limits[1]]
         scale = min(one / t, most) if t > zero else zero
-        above = own = below = read(magnitudes, at, left, right, scale)
-        if local:
-            above = read(magnitudes, at - columns if row > 0 else at, left, right, scale)
-        for r in range(row, min(row + height, rows)):
-            if local:
-                below = read(magnitudes, at + columns if r + 1 < rows else at, left, right, scale)
-            else:
-                own = read(magnitudes, at, left, right, scale)
+        own = read(magnitudes, at, left, right, scale)
+        above = read(magnitudes, at - columns if row > 0 else at, left, right, scale)
+        for r in range(row, min(row + ROWS_EACH, rows)):
+            below = read(magnitudes, at + columns if r + 1 < rows else at, left, right, scale)
             if t > zero:
                 put(target, at, above, own, below, t)
             else:
@@ -634,14 +630,16 @@ class DualTreeSectionPlan(SectionsPlan):
         if thresholds is None:
             thresholds = cuda.to_device(np.zeros(s.level * s.rows, s.dtype), stream=stream)
         for i, one in enumerate(self._levels):
-            rows, columns = one.bands.rows, one.bands.columns
-            width, height = 1 if columns % 4 else 4, ROWS_EACH if function == LOCAL else 1
-            across, down = -(-columns // (threads * width)), -(-rows // height)
+            bands = one.bands
+            if function != LOCAL:  # coefficients have no neighbours, and a band is one row
+                bands = bands._replace(rows=1, columns=bands.rows * bands.columns)
+            width = 1 if bands.columns % 4 else 4
+            across, down = -(-bands.columns // (threads * width)), -(-bands.rows // ROWS_EACH)
             limits = (BANDS * (i + 1) - 1) * s.rows, -s.rows  # of the first direction, and from one to the next
             for first in range(0, s.rows, ROWS):
                 blocks = across * down, min(s.rows - first, ROWS), BANDS
-                launch = gains(function, self.build, width, height)[blocks, threads, stream]
-                launch(self.magnitudes, self._gains, one.bands, thresholds, limits, Tiling(first, across, 1))
+                launch = gains(function, self.build, width)[blocks, threads, stream]
+                launch(self.magnitudes, self._gains, bands, thresholds, limits, Tiling(first, across, 1))
 
     def shrunk_together(self, grids: GridsOf, thresholds: DeviceArray, stream: Stream) -> Shrinking:
         return Shrinking(LOCAL, thresholds)
