@@ -182,8 +182,10 @@ def _first_of(threads: int, others: int) -> DeviceFunction:
 def _measuring(c: Tile, band: int) -> DeviceFunction:
     """Device function: the energies of a band into shared memory, or 0 if it is unchanged."""
     threads, number = c.build.threads, np.dtype(c.build.dtype).type
-    size, (head, _), groups = c.sizes[band], c.reaches[band], c.length(band) // 4
-    begin, first_of, asked = c.place(band) - head, _first_of(threads, c.place(band) // 4), _asking(c, band)
+    size, (head, tail), groups = c.sizes[band], c.reaches[band], c.length(band) // 4
+    begin, first_of = c.place(band) - head, _first_of(threads, c.place(band) // 4)
+    coarser = band + 1 if band + 1 in c.own else band
+    step = c.step(coarser, band)
     rounds, rest = groups // threads, groups % threads
     zero, edge = number(0), at_the_edge(c.build.dtype, c.periodic)
     ratio, share = number(NEXT), number(weights(REACH)[REACH])
@@ -216,10 +218,13 @@ def _measuring(c: Tile, band: int) -> DeviceFunction:
         store(energies, begin + 4 * v, found)
 
     @device
-    def at_the_ends(energies, source, start, counts, k, scale, tile, thread):
-        """Groups that are all in the band, from ``low`` to ``high``; each of the other energies by a thread."""
+    def at_the_ends(energies, source, start, counts, k, scale, thread):
+        """Compute the groups that are all in the band, from ``low`` to ``high``; a thread each of the other energies.
+
+        None are needed beyond ``end``: a coarser band ends at a later time than a finer one.
+        """
         count = counts[band]
-        end = min(asked(counts, tile) + head + 3 >> 2, groups)
+        end = min(max(count, (counts[coarser] + 1 >> 1) * step) + tail - k + 3 >> 2, groups)
         low = min(max(7 - k >> 2, 0), end)
         high = min(max((count - 8 - k >> 2) + 1, low), end)
         v = low + thread
@@ -245,33 +250,9 @@ def _measuring(c: Tile, band: int) -> DeviceFunction:
             if thread < rest:
                 group(energies, source, start + k, scale, thread + rounds * threads)
         else:
-            at_the_ends(energies, source, start, counts, k, scale, tile, thread)
+            at_the_ends(energies, source, start, counts, k, scale, thread)
 
     return measure
-
-
-@cache
-def _asking(c: Tile, band: int) -> DeviceFunction:
-    """Device function: up to where, from the tile on, coefficients that there are ask for energies of a band."""
-    asked = device(lambda counts, tile: 0)
-    for i in (band - 1, band, band + 1):
-        if i in c.own:
-            asked = _asked_by(c, band, i, asked)
-    return asked
-
-
-def _asked_by(c: Tile, band: int, i: int, others: DeviceFunction) -> DeviceFunction:
-    size, step, end = c.sizes[i], 2, 0
-    if i != band:
-        link = c.links[i][0 if band < i else 1]
-        assert link is not None
-        step, end = c.step(i, band), max(link) + 1 - c.step(i, band)
-
-    @device
-    def asked(counts, tile):
-        return max(others(counts, tile), (counts[i] - tile * size + 1 >> 1) * step + end)
-
-    return asked
 
 
 @cache

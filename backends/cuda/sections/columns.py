@@ -33,6 +33,15 @@ class Plane(NamedTuple):
     pitch: int
 
 
+class Tiled(NamedTuple):
+    """A kernel, the threads of a block, and the rows and columns of a tile, which are those of `launch_tiles`."""
+
+    kernel: Kernel
+    threads: int
+    rows: int
+    columns: int
+
+
 class Tiling(NamedTuple):
     """The first section of a launch, tiles side by side, and tiles that a block goes down."""
 
@@ -62,12 +71,14 @@ class SectionsPlan(Plan):
     fewest: int
     most_turns: int
 
-    def launch_tiles(
-        self, kernel: Kernel, threads: int, tiles: tuple[int, int], stream: Stream, before: Group, after: Group
-    ) -> None:
-        """Launch ``kernel`` for some tiles across and down, with arguments before and after its `Tiling`."""
-        (across, down), sections = tiles, self.shape.rows
+    def launch_tiles(self, tiled: Tiled, size: tuple[int, int], stream: Stream, before: Group, after: Group) -> None:
+        """Launch a kernel for all tiles of a section, with arguments before and after its `Tiling`.
+
+        The ``size`` of the section is in rows and columns of samples, of pairs of samples or of coefficients.
+        """
+        down, across, sections = -(-size[0] // tiled.rows), -(-size[1] // tiled.columns), self.shape.rows
         turns = max(min(across * down * sections // self.fewest, self.most_turns), 1)
         for first in range(0, sections, ROWS):
             blocks = across * -(-down // turns), min(sections - first, ROWS)
-            kernel[blocks, threads, stream](*before, Tiling(first, *short(across, turns)), *after)
+            launch = tiled.kernel[blocks, tiled.threads, stream]
+            launch(*before, Tiling(first, *short(across, turns)), *after)

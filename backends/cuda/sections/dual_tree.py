@@ -17,6 +17,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -30,12 +31,12 @@ from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import Build, DeviceArray, DeviceFunction, Kernel, Stream
 from wavefilt.backends.cuda.runtime.target import cuda, device
 from wavefilt.backends.cuda.runtime.wide import filters, load4, load_column, put_at, slide, store
-from wavefilt.backends.cuda.statistics.layout import LENGTH, OFFSET, PITCH, PLACES, DetailLayout, NoiseOf
-from wavefilt.backends.cuda.thresholding import KNOWN, shrink
+from wavefilt.backends.cuda.statistics.layout import DetailLayout, NoiseOf
+from wavefilt.backends.cuda.thresholding import shrink
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms.dual_tree import SHARE
 
-from .columns import Plane, SectionsPlan, Tiling, tile_of
+from .columns import Plane, SectionsPlan, Tiled, Tiling, tile_of
 
 NEW, STEP = 8, 4
 """Rows that a step down the columns reads in the analysis, and rows of coefficients in the synthesis."""
@@ -46,12 +47,12 @@ GROUP = 4
 BANDS, TURNS = 6, 16
 """Directions of a level, and tiles that a block goes down at most."""
 ROWS_EACH = 16
-"""Coefficients of a column of a section that a thread has, for local shrinkage."""
+"""Rows of coefficients of which a thread computes the gains."""
 Terms = list[tuple[float, int]]
 """Taps, and the places that they apply to, from that of the output on."""
 HALF = 0.5**0.5
-GAINS = "gains"
-"""Name of the function in `Shrinking` by which each coefficient is multiplied by its own factor, in ``details``."""
+LOCAL = "local"
+"""Name of local James-Stein shrinkage in `Shrinking`."""
 
 
 @dataclass(frozen=True)
@@ -101,11 +102,7 @@ class Level:
             for w, terms in enumerate(outputs):
                 for tap, place in terms:
                     found[place % 4][kind].append((tap, w - 2 * (place // 4)))
-        return [(sorted(low, key=_place), sorted(high, key=_place)) for low, high in found]
-
-
-def _place(term: tuple[float, int]) -> int:
-    return term[1]
+        return [(sorted(low, key=itemgetter(1)), sorted(high, key=itemgetter(1))) for low, high in found]
 
 
 def _terms(taps: Sequence[float], places: Sequence[int]) -> Terms:
@@ -167,10 +164,6 @@ class Along:
         return (columns - self.lead - self.lag) & ~7
 
 
-def scaled(outputs: Sequence[Terms], factor: float) -> list[Terms]:
-    return [[(tap * factor, place) for tap, place in terms] for terms in outputs]
-
-
 @device
 def inside(i, size):
     """Return the element at place i of an axis that continues symmetrically beyond its ends.
@@ -193,14 +186,16 @@ def sizes(n: int, depth: int) -> list[tuple[int, int]]:
 
 
 @cache
-def of_sections(build: Build, width: int) -> Kernel:
+def gains(function: str, build: Build, width: int) -> Kernel:
     """Kernel of the gains of the bands of a level, from their magnitudes, a thread for 1 or 4 columns.
 
-    Four if their number is a multiple of four.
+    Four if their number is a multiple of four. ``function`` is one of those of `shrink`, or `LOCAL`. Where the
+    threshold is 0, gains are 1.
     """
-    dtype, threads = build.dtype, build.threads
+    dtype, threads, local = build.dtype, build.threads, function == LOCAL
     number = np.dtype(dtype).type
     most, zero, one, share = number(np.finfo(dtype).max), number(0), number(1), number(1 / 18)
+    shrunk = shrink("keep" if local else function, dtype)
 
     @device
     def square(magnitudes, at, scale):
@@ -209,6 +204,8 @@ def of_sections(build: Build, width: int) -> Kernel:
 
     @device
     def one_wide(magnitudes, at, left, right, scale):
+        if not local:
+            return (magnitudes[at],)
         return (
             square(magnitudes, at + left, scale)
             + square(magnitudes, at, scale)
@@ -218,30 +215,34 @@ def of_sections(build: Build, width: int) -> Kernel:
     @device
     def four_wide(magnitudes, at, left, right, scale):
         p, q, r, s = load4(magnitudes, at)
+        if not local:
+            return p, q, r, s
         p, q, r, s = p * scale, q * scale, r * scale, s * scale
         p, q, r, s = p * p, q * q, r * r, s * s
         before, after = square(magnitudes, at + left, scale), square(magnitudes, at + 3 + right, scale)
         return before + (p + q), (p + q) + r, (q + r) + s, (r + s) + after
 
     @device
-    def gain(above, own, below):
+    def gain(above, own, below, t):
+        if not local:
+            return shrunk(own, t) / own if own > zero else one
         energy = (above + own + below) * share
         return one - one / energy if energy > one else zero
 
     @device
-    def put_one(gains, at, above, own, below):
-        gains[at] = gain(above[0], own[0], below[0])
+    def put_one(target, at, above, own, below, t):
+        target[at] = gain(above[0], own[0], below[0], t)
 
     @device
-    def put_four(gains, at, above, own, below):
-        p, q = gain(above[0], own[0], below[0]), gain(above[1], own[1], below[1])
-        r, s = gain(above[2], own[2], below[2]), gain(above[3], own[3], below[3])
-        store(gains, at, (p, q, r, s))
+    def put_four(target, at, above, own, below, t):
+        p, q = gain(above[0], own[0], below[0], t), gain(above[1], own[1], below[1], t)
+        r, s = gain(above[2], own[2], below[2], t), gain(above[3], own[3], below[3], t)
+        store(target, at, (p, q, r, s))
 
-    energies, put = (one_wide, put_one) if width == 1 else (four_wide, put_four)
+    read, put = (one_wide, put_one) if width == 1 else (four_wide, put_four)
 
-    @kernel(build, width)
-    def local_sections_kernel(magnitudes, gains, bands, thresholds, limits, tiling):
+    @kernel(build, function, width)
+    def gains_kernel(magnitudes, target, bands, thresholds, limits, tiling):
         (band, stride, apart, rows, columns), (first_section, across, _) = bands, tiling
         tile_row, tile = tile_of(cuda.blockIdx.x, across)
         section, kind = first_section + cuda.blockIdx.y, cuda.blockIdx.z
@@ -252,73 +253,27 @@ def of_sections(build: Build, width: int) -> Kernel:
         at = band + kind * apart + section * stride + row * columns + column
         t = thresholds[limits[0] + section + kind * limits[1]]
         scale = min(one / t, most) if t > zero else zero
-        own = energies(magnitudes, at, left, right, scale)
-        above = energies(magnitudes, at - columns if row > 0 else at, left, right, scale)
+        own = read(magnitudes, at, left, right, scale)
+        above = read(magnitudes, at - columns if row > 0 else at, left, right, scale)
         for r in range(row, min(row + ROWS_EACH, rows)):
-            below = energies(magnitudes, at + columns if r + 1 < rows else at, left, right, scale)
+            below = read(magnitudes, at + columns if r + 1 < rows else at, left, right, scale)
             if t > zero:
-                put(gains, at, above, own, below)
+                put(target, at, above, own, below, t)
             else:
                 for i in range(width):
-                    gains[at + i] = one
+                    target[at + i] = one
             above, own = own, below
             at += columns
 
-    return local_sections_kernel
+    return gains_kernel
 
 
-@cache
-def pointwise(function: str, build: Build) -> Kernel:
-    """Kernel of the gains by one of the functions of `shrink`, a thread for four coefficients of a row of a band."""
-    dtype, threads = build.dtype, build.threads
-    shrunk, one, zero = shrink(function, dtype), np.dtype(dtype).type(1), np.dtype(dtype).type(0)
-
-    @device
-    def gain(m, t):
-        return shrunk(m, t) / m if m > zero else one
-
-    @kernel(build, function)
-    def pointwise_kernel(magnitudes, gains, bands, thresholds, rows, first, first_band):
-        band, row = first_band + cuda.blockIdx.z, first + cuda.blockIdx.y
-        k = 4 * (cuda.blockIdx.x * threads + cuda.threadIdx.x)
-        if k < bands[band * PLACES + LENGTH]:
-            t = thresholds[band * rows + row]
-            k += bands[band * PLACES + OFFSET] + row * bands[band * PLACES + PITCH]
-            a, b, c, d = load4(magnitudes, k)
-            store(gains, k, (gain(a, t), gain(b, t), gain(c, t), gain(d, t)))
-
-    return pointwise_kernel
-
-
-def analysis_registers(of: Level) -> int | None:
-    return 80 if of.build.dtype == "float32" and len(of.low) <= 16 else None
-
-
-@cache
-def _down(of: Level) -> Along:
-    """Filters along rows; that of both outputs is the reach of the longer one."""
-    low, high = (repeated(part, GROUP // of.wide, of.wide) for part in of.analysis)
-    return Along([[terms] for terms in low + high], GROUP)
-
-
-def analysis_width(of: Level) -> int:
-    """Elements of a row that a tile takes to coefficients, one a thread with those around them."""
-    return _down(of).width(of.build.threads)
-
-
-def turn(of: Level) -> int:
-    """Rows of a tile that become `OUT` rows of low-pass coefficients."""
-    return OUT * of.wide // 2
-
-
-@cache
-def _filtering(of: Level, low_factor: float) -> DeviceFunction:
+def _filtering(along: Along, low_factor: float) -> DeviceFunction:
     """Device function: of two rows of shared memory, low-pass coefficients of both, then high-pass ones."""
-    low, high = (repeated(part, GROUP // of.wide, of.wide) for part in of.analysis)
-    lead = _down(of).lead
-    both = (scaled(low, low_factor), scaled(high, HALF))
-    rows = [(row, part) for part in both for row in range(2)]
-    return filters([[(tap, row, place + lead) for tap, place in terms] for row, part in rows for terms in part], 4)
+    half = len(along.outputs) // 2
+    parts = (along.outputs[:half], low_factor), (along.outputs[half:], HALF)
+    rows = [(row, factor, terms) for part, factor in parts for row in range(2) for terms in part]
+    return filters([[(tap * factor, row, place) for tap, _, place in terms] for row, factor, terms in rows], 4)
 
 
 @cache
@@ -358,14 +313,6 @@ def _writing(of: Level) -> DeviceFunction:
 
 
 @cache
-def _parting(of: Level) -> tuple[DeviceFunction, DeviceFunction]:
-    """Device functions: what `_filtering` found of both rows together, and of the first kind of each row alone."""
-    if of.first:
-        return device(lambda found: (found[0:8], found[8:16])), device(lambda found: (found[0:4], found[4:8]))
-    return device(lambda found: (found[0:4], found[4:8])), device(lambda found: (found[0:2], found[2:4]))
-
-
-@cache
 def _loading(count: int) -> DeviceFunction:
     """Device function: ``count`` rows of a column, from row ``top`` on."""
     load = load_column(count)
@@ -392,22 +339,25 @@ def _loading(count: int) -> DeviceFunction:
 
 
 @cache
-def analysis(of: Level) -> Kernel:
+def analysis(of: Level) -> Tiled:
     """Kernel of one level; a thread has a column, then squares of four coefficients of each kind."""
     number, threads, wide = np.dtype(of.build.dtype).type, of.build.threads, of.wide
-    low, high = (repeated(part, NEW // wide, wide) for part in of.analysis)
-    sliding, along, width = Sliding([[terms] for terms in low + high], NEW), _down(of), analysis_width(of)
-    lead, each, across, rows_a_turn = along.lead, GROUP // wide, width // GROUP, turn(of)
+    down, group = ([[terms] for part in of.analysis for terms in repeated(part, n // wide, wide)] for n in (NEW, GROUP))
+    sliding, along = Sliding(down, NEW), Along(group, GROUP)
+    width, rows_a_turn = along.width(threads), OUT * wide // 2  # the samples of a tile
+    lead, each, across = along.lead, GROUP // wide, width // GROUP
     steps, last = rows_a_turn // NEW, OUT * threads
     outputs, (kept,) = len(sliding.outputs), sliding.kept
     blank = (number(0),) * (outputs + kept)
     fill, step = (slide(sliding.outputs, sliding.kept, NEW, computing) for computing in (False, True))
     put = put_at([w * last + i * threads for w in range(2) for i in range(outputs // 2)])
     top_of_all, after, warm, load = sliding.top(0), sliding.after[0], sliding.warm, _loading(NEW)
-    filter_low, filter_high, write = _filtering(of, 1.0), _filtering(of, HALF), _writing(of)
-    pairs, shared, advance, (kinds, rows_of) = OUT // 2, 2 * last, outputs // 2 * threads, _parting(of)
+    filter_low, filter_high, write = _filtering(along, 1.0), _filtering(along, HALF), _writing(of)
+    pairs, shared, advance, in_row = OUT // 2, 2 * last, outputs // 2 * threads, 2 * each  # coefficients of a kind
+    both = 2 * in_row
+    registers = 80 if of.build.dtype == "float32" and len(of.low) <= 16 else None
 
-    @kernel(of.build, of, registers=analysis_registers(of))
+    @kernel(of.build, of, registers=registers)
     def dual_tree_analysis_kernel(samples, axes, tiling, lowpass, bands):
         (x, source, plane, pitch), (first_section, tiles, turns), (rows, across_size) = samples, tiling, axes
         (low, low_source, low_plane, low_pitch), (array, magnitudes, place_of_bands) = lowpass, bands
@@ -443,29 +393,18 @@ def analysis(of: Level) -> Kernel:
                     window = 2 * pair * threads + GROUP * i
                     place, there = band + r * across_out + c, across_out - c
                     even = across_out % 2 == 0
-                    first, second = kinds(filter_low(buffer, (window, window + threads)))
-                    upper, lower = rows_of(first)
+                    found = filter_low(buffer, (window, window + threads))
                     at = low_source + 2 * r * low_pitch + 2 * c
-                    store(low, at, upper)
-                    store(low, at + low_pitch, lower)
-                    write(array, magnitudes, place + 2 * apart, place + 3 * apart, there, even, second)
-                    first, second = kinds(filter_high(buffer, (window + last, window + last + threads)))
-                    write(array, magnitudes, place, place + 5 * apart, there, even, first)
-                    write(array, magnitudes, place + apart, place + 4 * apart, there, even, second)
+                    store(low, at, found[:in_row])
+                    store(low, at + low_pitch, found[in_row:both])
+                    write(array, magnitudes, place + 2 * apart, place + 3 * apart, there, even, found[both:])
+                    found = filter_high(buffer, (window + last, window + last + threads))
+                    write(array, magnitudes, place, place + 5 * apart, there, even, found[:both])
+                    write(array, magnitudes, place + apart, place + 4 * apart, there, even, found[both:])
             cuda.syncthreads()
             square_row += pairs
 
-    return dual_tree_analysis_kernel
-
-
-def rows_in(of: Level) -> int:
-    """Rows of coefficients that become `OUT` rows."""
-    return 2 * OUT // of.wide
-
-
-@cache
-def _up(of: Level) -> Along:
-    return Along(repeated_both(of, GROUP // of.wide), 2 * GROUP // of.wide)
+    return Tiled(dual_tree_analysis_kernel, threads, rows_a_turn, width)
 
 
 def repeated_both(of: Level, times: int) -> list[list[Terms]]:
@@ -474,19 +413,13 @@ def repeated_both(of: Level, times: int) -> list[list[Terms]]:
     return [list(both) for both in zip(low, high, strict=True)]
 
 
-def synthesis_width(of: Level) -> int:
-    """Samples of a row that a tile computes, with a coefficient a thread."""
-    return _up(of).width(of.build.threads) * of.wide // 2
-
-
 @cache
-def _pairing(of: Level, weighed: bool) -> DeviceFunction:
+def _pairing(of: Level) -> DeviceFunction:
     """Device function: the real coefficients of one column for a step, from two opposite directions.
 
-    ``odd`` says which column of two it is. Coefficients are multiplied by gains if they are ``weighed``.
+    Coefficients are multiplied by gains. ``odd`` says which column of two it is.
     """
-    half = np.dtype(of.build.dtype).type(HALF)
-    load, load_gains = load_column(STEP // 2, 2), load_column(STEP // 2)
+    half, load, load_gain = np.dtype(of.build.dtype).type(HALF), load_column(1, 2), load_column(1)
 
     @device
     def turned(p, q, r, s, odd, sign):
@@ -495,61 +428,42 @@ def _pairing(of: Level, weighed: bool) -> DeviceFunction:
         return (p + r) * half, (q - s) * sign
 
     @device
-    def one(bands, gains, first, second, odd, pitch, sign, row, size):
-        r = inside(row, size)
-        i, j = first + (r >> 1) * pitch, second + (r >> 1) * pitch
-        a, b, c, d = bands[i], bands[i + 1], bands[j], bands[j + 1]
-        if weighed:
-            v, w = gains[i >> 1], gains[j >> 1]
-            a, b, c, d = a * v, b * v, c * w, d * w
-        a, b = turned(a, b, c, d, odd, sign)
-        return b if r & 1 else a
+    def pair(bands, gains, first, second, odd, sign, reflected):
+        (a, b), (c, d) = load(bands, first, 0), load(bands, second, 0)
+        (v,), (w,) = load_gain(gains, first >> 1, 0), load_gain(gains, second >> 1, 0)
+        upper, lower = turned(a * v, b * v, c * w, d * w, odd, sign)
+        return (lower, upper) if reflected else (upper, lower)
 
     @device
     def real(bands, gains, first, second, odd, pitch, sign, row, size, interior):
-        if interior:
-            first += (row >> 1) * pitch
-            second += (row >> 1) * pitch
-            a, b, c, d = load(bands, first, pitch)
-            p, q, r, s = load(bands, second, pitch)
-            if weighed:
-                v, w = load_gains(gains, first >> 1, pitch >> 1)
-                a, b, c, d = a * v, b * v, c * w, d * w
-                v, w = load_gains(gains, second >> 1, pitch >> 1)
-                p, q, r, s = p * v, q * v, r * w, s * w
-            return turned(a, b, p, q, odd, sign) + turned(c, d, r, s, odd, sign)
-        return (
-            one(bands, gains, first, second, odd, pitch, sign, row, size),
-            one(bands, gains, first, second, odd, pitch, sign, row + 1, size),
-            one(bands, gains, first, second, odd, pitch, sign, row + 2, size),
-            one(bands, gains, first, second, odd, pitch, sign, row + 3, size),
-        )
+        r, s = row, row + 2
+        if not interior:
+            r, s = inside(r, size), inside(s, size)
+        p, q = (r >> 1) * pitch, (s >> 1) * pitch
+        upper = pair(bands, gains, first + p, second + p, odd, sign, r & 1 != 0)
+        return upper + pair(bands, gains, first + q, second + q, odd, sign, s & 1 != 0)
 
     return real
 
 
-def synthesis_registers(of: Level, weighed: bool) -> int | None:
-    """So that two blocks fit, but where that many spill: the later levels without gains."""
-    return 96 if of.build.dtype == "float32" and len(of.low) <= 19 and (weighed or of.first) else None
-
-
 @cache
-def synthesis(of: Level, weighed: bool) -> Kernel:
+def synthesis(of: Level) -> Tiled:
     """Kernel of one level for twice the threads: each has a column of coefficients, then groups of samples."""
-    number, threads, rows_a_turn = np.dtype(of.build.dtype).type, of.build.threads, rows_in(of)
-    sliding, along = Sliding(repeated_both(of, STEP // 2), STEP), _up(of)
+    number, threads, each = np.dtype(of.build.dtype).type, of.build.threads, 2 * GROUP // of.wide
+    sliding, along = Sliding(repeated_both(of, STEP // 2), STEP), Along(repeated_both(of, GROUP // of.wide), each)
+    width, rows_a_turn = along.width(threads), 2 * OUT // of.wide  # the coefficients of a tile
     outputs, steps = len(sliding.outputs), rows_a_turn // STEP
-    width, each = along.width(threads), 2 * GROUP // of.wide  # coefficients of a tile, and of a group
     across, ratio, lead, last = width // each, of.wide // 2, along.lead, OUT * threads
     blank = (number(0),) * (outputs + sum(sliding.kept))
     fill, step = (slide(sliding.outputs, sliding.kept, STEP, run) for run in (False, True))
     put, put_one = put_at([i * threads for i in range(outputs)]), put_at([0])
     synthesise = filters(along.outputs, each)
-    real, plain = _pairing(of, weighed), _loading(STEP)
+    real, plain = _pairing(of), _loading(STEP)
     top_low, top_high, end, warm = sliding.top(0), sliding.top(1), max(sliding.after), sliding.warm
     half, shared, all_threads = number(HALF), 2 * last, 2 * threads
+    registers = 96 if of.build.dtype == "float32" and len(of.low) <= 19 else None  # two blocks fit a multiprocessor
 
-    @kernel(of.build, of, weighed, registers=synthesis_registers(of, weighed))
+    @kernel(of.build, of, registers=registers)
     def dual_tree_synthesis_kernel(lowpass, bands, tiling, samples, axes, aligned, flags, checks):
         """Samples that are not finite are flagged with ``checks``."""
         (y, target, plane, pitch), (first_section, tiles, turns), (rows, across_size) = samples, tiling, axes
@@ -564,7 +478,7 @@ def synthesis(of: Level, weighed: bool) -> Kernel:
         thread = cuda.threadIdx.x - part * threads
         size = 2 * band_rows, 2 * band_rows
         column = inside(first - lead + thread, (2 * band_columns, 2 * band_columns))
-        odd = column & 1
+        odd = column & 1 != 0
         sign = -half if odd else half
         # what is low-pass along the rows: the low-pass coefficients, and bands 0 and 5; else bands 2 and 3, 1 and 4
         kinds = (1, 4, 2, 3) if part else (0, 5, 0, 5)
@@ -596,32 +510,25 @@ def synthesis(of: Level, weighed: bool) -> Kernel:
                     r = item // across
                     i = item - r * across
                     window = r * threads + each * i
-                    p, q, e, f = synthesise(buffer, (window, window + last))
+                    values = synthesise(buffer, (window, window + last))
                     r += row * ratio
                     c = (first + each * i) * ratio
                     if r < there and c < there_across:
                         at = target + r * pitch + c
                         if aligned:
-                            total += (p + q) + (e + f)
-                            store(y, at, (p, q, e, f))
+                            total += (values[0] + values[1]) + (values[2] + values[3])
+                            store(y, at, values)
                         else:
-                            total += p
-                            put_one(y, at, (p,))
-                            if c + 1 < there_across:
-                                total += q
-                                put_one(y, at + 1, (q,))
-                            if c + 2 < there_across:
-                                total += e
-                                put_one(y, at + 2, (e,))
-                            if c + 3 < there_across:
-                                total += f
-                                put_one(y, at + 3, (f,))
+                            for s in range(4):
+                                if c + s < there_across:
+                                    total += values[s]
+                                    put_one(y, at + s, (values[s],))
                 cuda.syncthreads()
                 row += rows_a_turn
         if checks and total - total != 0:
             flags[NOT_FINITE] = 1
 
-    return dual_tree_synthesis_kernel
+    return Tiled(dual_tree_synthesis_kernel, all_threads, rows_a_turn, width)
 
 
 def synthesis_threads(dtype: str, threads: int) -> int:
@@ -693,64 +600,49 @@ class DualTreeSectionPlan(SectionsPlan):
         """The gains of all coefficients, laid out as the magnitudes are."""
         return self.buffer("gains", self.magnitudes.size)
 
-    def aligned(self, flat: DeviceArray) -> bool:
-        """Whether rows of samples begin at multiples of four elements."""
-        return interop.address(flat) % 16 == 0 and self.shape.size[1] % 4 == 0
-
     def _plane(self, i: int, flat: DeviceArray) -> Plane:
         """Return where the i-th launch reads samples or, of `inverse`, writes them."""
         s = self.shape
         return Plane(self._low, *self._levels[i - 1].lowpass) if i else Plane(flat, 0, s.samples, s.size[1])
 
     def forward_launch(self, i: int, x: DeviceArray, stream: Stream, flags: DeviceArray) -> None:
-        one, of = self._levels[i], self._levels[i].analysis
-        down, along = one.axes
-        tiles = -(-along[1] // analysis_width(of)), -(-down[1] // turn(of))
+        one = self._levels[i]
+        (_, down), (_, along) = one.axes
         after = Plane(self._low, *one.lowpass), Coefficients(self.parts, self.magnitudes, one.bands)
-        self.launch_tiles(analysis(of), of.build.threads, tiles, stream, (self._plane(i, x), one.axes), after)
+        self.launch_tiles(analysis(one.analysis), (down, along), stream, (self._plane(i, x), one.axes), after)
 
     def inverse_launch(self, i: int, y: DeviceArray, stream: Stream, by: Shrinking = KEPT) -> None:
-        one, of = self._levels[i], self._levels[i].synthesis
-        wide = i > 0 or self.aligned(y)
+        one, size = self._levels[i], (2 * self._levels[i].bands.rows, 2 * self._levels[i].bands.columns)
+        wide = i > 0 or (self.shape.size[1] % 4 == 0 and interop.address(y) % 16 == 0)
         flags, checks = self.flags if by.source is None else by.source.flags, by.source is not None and i == 0
-        weighed, weights = by.function == GAINS, self.parts if by.details is None else by.details
-        details = self.parts if weighed else weights
-        tiles = -(-one.axes[1][1] // synthesis_width(of)), -(-2 * one.bands.rows // rows_in(of))
-        source = Plane(self._low, *one.lowpass), Coefficients(details, weights, one.bands)
+        details = self.parts if by.details is None else by.details
+        source = Plane(self._low, *one.lowpass), Coefficients(details, self._gains, one.bands)
         after = self._plane(i, y), one.axes, wide, flags, checks
-        self.launch_tiles(synthesis(of, weighed), 2 * of.build.threads, tiles, stream, source, after)
+        self.launch_tiles(synthesis(one.synthesis), size, stream, source, after)
 
     def inverse(self, y: DeviceArray, stream: Stream, by: Shrinking = KEPT) -> None:
-        super().inverse(y, stream, self.weighed(by, stream) if by.function in KNOWN else by)
+        self._weigh(by.function, by.thresholds, stream)
+        super().inverse(y, stream, by)
 
-    def weighed(self, by: Shrinking, stream: Stream) -> Shrinking:
-        """Return gains instead of a function and its thresholds: two threads load every coefficient."""
-        own, rows, threads = self._gains, self.shape.rows, self.options.threads
-        kernel = pointwise(by.function, self.build)
-        for i in range(0, len(self.layout), BANDS):  # bands of a level are equally long
-            blocks = -(-self.layout.bands[i].length // (4 * threads))
-            for first in range(0, rows, ROWS):
-                launch = kernel[(blocks, min(rows - first, ROWS), BANDS), threads, stream]
-                launch(self.magnitudes, own, self.layout.table, by.thresholds, rows, first, i)
-        return by._replace(function=GAINS, details=own, thresholds=None)
+    def _weigh(self, function: str, thresholds: DeviceArray | None, stream: Stream) -> None:
+        """Compute the gains of all coefficients, since two threads load each: 1 without thresholds."""
+        s, threads = self.shape, self.options.threads
+        if thresholds is None:
+            thresholds = cuda.to_device(np.zeros(s.level * s.rows, s.dtype), stream=stream)
+        for i, one in enumerate(self._levels):
+            bands = one.bands
+            if function != LOCAL:  # coefficients have no neighbours, and a band is one row
+                bands = bands._replace(rows=1, columns=bands.rows * bands.columns)
+            width = 1 if bands.columns % 4 else 4
+            across, down = -(-bands.columns // (threads * width)), -(-bands.rows // ROWS_EACH)
+            limits = (BANDS * (i + 1) - 1) * s.rows, -s.rows  # of the first direction, and from one to the next
+            for first in range(0, s.rows, ROWS):
+                blocks = across * down, min(s.rows - first, ROWS), BANDS
+                launch = gains(function, self.build, width)[blocks, threads, stream]
+                launch(self.magnitudes, self._gains, bands, thresholds, limits, Tiling(first, across, 1))
 
     def shrunk_together(self, grids: GridsOf, thresholds: DeviceArray, stream: Stream) -> Shrinking:
-        s, target, threads = self.shape, self._gains, self.options.threads
-        for i, one in enumerate(self._levels):
-            rows, columns = one.bands.rows, one.bands.columns
-            width = 1 if columns % 4 else 4
-            across, down = -(-columns // (threads * width)), -(-rows // ROWS_EACH)
-            for first in range(0, s.rows, ROWS):
-                launch = of_sections(self.build, width)[
-                    (across * down, min(s.rows - first, ROWS), BANDS), threads, stream
-                ]
-                tiling = Tiling(first, across, 1)
-                launch(self.magnitudes, target, one.bands, thresholds, self._limits(i), tiling)
-        return Shrinking(GAINS, details=target)
-
-    def _limits(self, i: int) -> tuple[int, int]:
-        """The threshold of a level's first direction, and how far that of the next lies from it."""
-        return (BANDS * (i + 1) - 1) * self.shape.rows, -self.shape.rows
+        return Shrinking(LOCAL, thresholds)
 
     def shrunk(self, shrinkage: Shrinkage, stream: Stream) -> DeviceArray:
         """Shrink on the host."""

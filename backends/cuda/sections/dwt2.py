@@ -7,7 +7,7 @@ sections, their rows close together, then the approximation, whose rows begin at
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,14 +18,14 @@ from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.plan import KEPT, Place, Shape, Shrinking
 from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.compiler import kernel
-from wavefilt.backends.cuda.runtime.interfaces import Build, DeviceArray, DeviceFunction, Kernel, Stream
+from wavefilt.backends.cuda.runtime.interfaces import Build, DeviceArray, DeviceFunction, Stream
 from wavefilt.backends.cuda.runtime.target import cuda, device
 from wavefilt.backends.cuda.runtime.wide import Outputs, filters, load_column, put_at, slide, store
 from wavefilt.backends.cuda.statistics.layout import DetailLayout
 from wavefilt.backends.cuda.thresholding import shrink
 from wavefilt.thresholding.shrinkage import Shrinkage
 
-from .columns import Plane, SectionsPlan, short, tile_of
+from .columns import Plane, SectionsPlan, Tiled, short, tile_of
 
 STEP = 4
 """Coefficients of a step: of 2 STEP rows of samples, whose loads are under way together."""
@@ -44,36 +44,20 @@ Bank = tuple[tuple[float, ...], tuple[float, ...]]
 class SectionLevel:
     """A level with the filters ``down`` the columns and ``along`` the rows, and the tiles that its kernels cut it into.
 
-    ``periodized`` says which axes are, ``several`` which extend by more than one sample, ``height`` how many rows of
-    coefficients a tile has.
+    ``axes`` has the reach of both, ``several`` says which axes extend by more than one sample, and ``height`` is the
+    number of rows of coefficients of a tile.
     """
 
     down: Bank
     along: Bank
-    periodized: tuple[bool, bool]
-    several: tuple[bool, bool]
+    axes: tuple[Filter, Filter]
+    several: tuple[bool, ...]
     build: Build
     height: int
-
-    @cached_property
-    def axes(self) -> tuple[Filter, Filter]:
-        return Filter(len(self.down[0]), self.periodized[0]), Filter(len(self.along[0]), self.periodized[1])
 
     @property
     def taps(self) -> int:
         return max(f.taps for f in self.axes)
-
-    @property
-    def forward_width(self) -> int:
-        """Coefficients across a tile whose samples are one a thread."""
-        f = self.axes[1]
-        return (self.build.threads - f.lead - f.lead % 2 - f.lag) // 2
-
-    @property
-    def inverse_width(self) -> int:
-        """Pairs of samples across a tile whose coefficients are one for every second thread."""
-        f = self.axes[1]
-        return self.build.threads // 2 - f.low - f.high
 
 
 class Bands(NamedTuple):
@@ -193,14 +177,15 @@ def _analysing_rows(of: SectionLevel) -> DeviceFunction:
 
 
 @cache
-def forward(of: SectionLevel) -> Kernel:
-    """Kernel of one level; a thread has a column of samples, then a column of two bands."""
+def forward(of: SectionLevel) -> Tiled:
+    """Kernel of one level for tiles of coefficients; a thread has a column of samples, then a column of two bands."""
     (f, g), threads, height, steps = of.axes, of.build.threads, of.height, of.height // STEP
-    number, half, width = np.dtype(of.build.dtype).type, threads // 2, of.forward_width
+    number, half = np.dtype(of.build.dtype).type, threads // 2
     kept = f.taps - 2
     warm = -(-kept // ROWS_NEW)  # steps that fill the window
     above = f.lead + warm * ROWS_NEW - kept  # the first row read, before the first under the tile
     f_lag, lead = f.lag, g.lead + g.lead % 2
+    width = (threads - lead - g.lag) // 2
     outputs = analysis(*of.down)
     blank = (number(0),) * (len(outputs) + kept)
     fill, step = (slide(outputs, (kept,), ROWS_NEW, computing) for computing in (False, True))
@@ -252,7 +237,7 @@ def forward(of: SectionLevel) -> Kernel:
             first_row += height
             cuda.syncthreads()
 
-    return sections_forward_kernel
+    return Tiled(sections_forward_kernel, threads, height, width)
 
 
 def inverse_registers(dtype: str, taps: int, periodized: bool, function: str) -> int | None:
@@ -275,7 +260,7 @@ def _reading_coefficients(of: SectionLevel, function: str) -> DeviceFunction:
 
     At an edge, they pass through the places of the results.
     """
-    half, round_down, threshold = of.build.threads // 2, of.periodized[0], shrink(function, of.build.dtype)
+    half, round_down, threshold = of.build.threads // 2, of.axes[0].periodized, shrink(function, of.build.dtype)
     load, load_all = load_column(STEP), load_column(2 * STEP)
 
     @device
@@ -335,10 +320,11 @@ def _synthesising_rows(of: SectionLevel) -> DeviceFunction:
 
 
 @cache
-def inverse(of: SectionLevel, function: str) -> Kernel:
-    """Kernel of one level; a thread has a column of two bands, then of pairs of samples, which ``height`` counts."""
+def inverse(of: SectionLevel, function: str) -> Tiled:
+    """Kernel of one level for tiles of pairs of samples; a thread has a column of two bands, then of pairs."""
     (f, g), threads, height, steps = of.axes, of.build.threads, of.height, of.height // STEP
-    number, half, width, low_along = np.dtype(of.build.dtype).type, threads // 2, of.inverse_width, g.low
+    number, half, low_along = np.dtype(of.build.dtype).type, threads // 2, g.low
+    width = half - g.low - g.high
     kept = f.low + f.high
     warm = -(-kept // STEP)
     above = f.low + warm * STEP - kept
@@ -346,10 +332,10 @@ def inverse(of: SectionLevel, function: str) -> Kernel:
     blank = (number(0),) * (len(outputs) + 2 * kept)
     fill, step = (slide(outputs, (kept, kept), STEP, computing) for computing in (False, True))
     last = 2 * height * half  # elements of what came of A and H; then of V and D
-    shared, keeps, round_along = 2 * last, function == "keep", of.periodized[1]
+    shared, keeps, round_along = 2 * last, function == "keep", g.periodized
     put = put_at([i * half for i in range(2 * STEP)])
     read, along_rows = _reading_coefficients(of, function), _synthesising_rows(of)
-    limit = inverse_registers(of.build.dtype, of.taps, any(of.periodized), function)
+    limit = inverse_registers(of.build.dtype, of.taps, f.periodized or g.periodized, function)
 
     @kernel(of.build, of, function, registers=limit)
     def sections_inverse_kernel(bands, sections, tiling, thresholds, first, samples, aligned, flags, checks):
@@ -409,7 +395,7 @@ def inverse(of: SectionLevel, function: str) -> Kernel:
         if checks and total - total != 0:
             flags[NOT_FINITE] = 1
 
-    return sections_inverse_kernel
+    return Tiled(sections_inverse_kernel, threads, height, width)
 
 
 class SectionPlan(SectionsPlan):
@@ -419,23 +405,21 @@ class SectionPlan(SectionsPlan):
 
     def __init__(self, shape: Shape, options: KernelOptions) -> None:
         super().__init__(shape, options)
-        s, (down, along), (mode_down, mode_along) = shape, shape.filters, shape.modes
-        periodized = mode_down == "periodization", mode_along == "periodization"
-        several = mode_down in ("smooth", "antireflect"), mode_along in ("smooth", "antireflect")
+        s, (down, along) = shape, shape.filters
+        periodized = [mode == "periodization" for mode in s.modes]
+        several = tuple(mode in ("smooth", "antireflect") for mode in s.modes)
         axes = f, g = Filter(len(down[0]), periodized[0]), Filter(len(along[0]), periodized[1])
-        self._sizes = sizes = [
-            (s.size[0], s.size[1])
-        ]  # rows and columns of a section, then of its bands at every level
+        self._sizes = sizes = [(s.size[0], s.size[1])]  # of a section, then of its bands at every level
         for _ in range(s.depth):
             sizes.append((f.length(sizes[-1][0]), g.length(sizes[-1][1])))
         for axis, mode in enumerate(s.modes):
             if mode in ("reflect", "antireflect") and 1 in [own[axis] for own in sizes[:-1]]:
                 raise ValueError(f"mode={mode!r} needs more than one sample at every level of both axes")
         self.launches, self.fewest, self.most_turns = s.depth, options.blocks[0], f.taps // TAPS_A_TURN
-        self._threads = max(options.threads, 1 << (2 * max(f.taps, g.taps) - 1).bit_length())
+        threads = max(options.threads, 1 << (2 * max(f.taps, g.taps) - 1).bit_length())
         tile = options.tile or TILE_BYTES // np.dtype(s.dtype).itemsize
-        self._height = max(tile // self._threads // STEP, 1) * STEP
-        constants = periodized, several, self.build._replace(threads=self._threads), self._height
+        height = max(tile // threads // STEP, 1) * STEP
+        constants = axes, several, self.build._replace(threads=threads), height
         self._analysis = SectionLevel((down[0], down[1]), (along[0], along[1]), *constants)
         self._synthesis = SectionLevel((down[2], down[3]), (along[2], along[3]), *constants)
         tables = [
@@ -458,32 +442,25 @@ class SectionPlan(SectionsPlan):
         self.layout = DetailLayout(array, bands, lists=end, listed=1)
         self._levels = [array[start:] for start in self._starts[:-1]]
 
-    def aligned(self, flat: DeviceArray) -> bool:
-        """Return whether it begins at a multiple of 16 bytes."""
-        return interop.address(flat) % 16 == 0
-
     def _level(self, i: int, array: DeviceArray | None) -> DeviceArray:
         """The bands and the approximation of the i-th level, in this plan's array or one laid out like it."""
         return self._levels[i] if array is None else array[self._starts[i] :]
 
     def forward_launch(self, i: int, x: DeviceArray, stream: Stream, flags: DeviceArray) -> None:
-        rows, columns = self._sizes[i + 1]
-        tiles = -(-columns // self._analysis.forward_width), -(-rows // self._height)
         samples = Plane(self._levels[i - 1] if i else x, *self._planes[i]), short(*self._sizes[i])
         bands, table = Bands(self._levels[i], *self._bands[i]), (self._table, self._entries[i])
-        self.launch_tiles(forward(self._analysis), self._threads, tiles, stream, (samples, bands), table)
+        self.launch_tiles(forward(self._analysis), self._sizes[i + 1], stream, (samples, bands), table)
 
     def inverse_launch(self, i: int, y: DeviceArray, stream: Stream, by: Shrinking = KEPT) -> None:
         (rows, columns), sections, size = self._sizes[i], self.shape.rows, short(*self._sizes[i])
-        kernel = inverse(self._synthesis, by.function)
-        tiles = -(-((columns + 1) // 2) // self._synthesis.inverse_width), -(-((rows + 1) // 2) // self._height)
+        pairs = (rows + 1) // 2, (columns + 1) // 2
         target = self._level(i - 1, by.details) if i else y
         limits = target if by.thresholds is None else by.thresholds, BANDS * i * sections
-        wide, checks = i > 0 or (columns % 2 == 0 and self.aligned(y)), by.source is not None and i == 0
+        wide, checks = i > 0 or (columns % 2 == 0 and interop.address(y) % 16 == 0), by.source is not None and i == 0
         flags = self.flags if by.source is None else by.source.flags
         bands, samples = Bands(self._level(i, by.details), *self._bands[i]), (Plane(target, *self._planes[i]), size)
         after = *limits, samples, wide, flags, checks
-        self.launch_tiles(kernel, self._threads, tiles, stream, (bands, sections), after)
+        self.launch_tiles(inverse(self._synthesis, by.function), pairs, stream, (bands, sections), after)
 
     def approximation(self) -> Place:
         (_, _, lowpass, plane, *_), (rows, columns) = self._bands[-1], self._sizes[-1]
