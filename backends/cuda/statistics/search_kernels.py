@@ -73,7 +73,7 @@ def sample(build: Build, drawn: int, share: float = MEDIAN) -> Kernel:
     widest, nothing = first_shift(np.dtype(dtype).itemsize), magnitudes(np.dtype(dtype).itemsize)
     each, scattered = BINS // threads, window.scattering(drawn)
     refine = window.bracketing(dtype, drawn, threads, share)
-    clear, add, _, _ = window.histogram(threads)
+    clear, add, _ = window.histogram(threads)
 
     @kernel(build, drawn, share)
     def sample(where, first, parts, samples, search):
@@ -279,7 +279,7 @@ def scan(build: Build, stage: int, share: float = MEDIAN) -> Kernel:
     """
     dtype, threads = build.dtype, build.threads
     key = np.dtype(f"i{np.dtype(dtype).itemsize}").type
-    total, (clear, add, _, _) = window.summing(threads), window.histogram(threads)
+    total, (clear, add, _) = window.summing(threads), window.histogram(threads)
     measure, following = measuring(dtype, threads), window.next_value(np.dtype(dtype).itemsize, threads)
     take, deliver = _listing(dtype, threads, stage)
     compare_some = comparing(dtype, threads)
