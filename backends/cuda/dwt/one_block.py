@@ -24,7 +24,7 @@ from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import Build, DeviceArray, DeviceFunction, Kernel, Stream
 from wavefilt.backends.cuda.runtime.target import cuda, device, shared_memory
-from wavefilt.backends.cuda.runtime.wide import load4, store, value_of
+from wavefilt.backends.cuda.runtime.wide import load4, store
 from wavefilt.backends.cuda.statistics.block_search import BINS, WORKSPACE, few, first_shift, selecting
 from wavefilt.backends.cuda.statistics.layout import MEDIAN
 from wavefilt.backends.cuda.thresholding import noise, shrink, threshold
@@ -318,8 +318,8 @@ def denoising(of: RowFilters, function: str, most: int) -> Kernel:
             count, sigma = float(where[PLACES * (thread + 1) + LENGTH]), given
             if searched > 0:
                 at = thread if searched > 1 else 0
-                low, high = value_of(two_middles[2 * at], buffer), value_of(two_middles[2 * at + 1], buffer)
-                sigma = noise_of(low, high, count, factors[2 * levels + at])
+                values = two_middles.view(real)
+                sigma = noise_of(values[2 * at], values[2 * at + 1], count, factors[2 * levels + at])
             noise, factor = sigma * factors[levels + thread], factors[thread]
             if rule == BAYES:
                 t = bayes(noise, factor, energy[thread], count)

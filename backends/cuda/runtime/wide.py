@@ -48,9 +48,6 @@ if SIMULATED:
     def quotient(a, b):
         return a / b
 
-    def value_of(bits, array):
-        return np.array(bits).astype(f"i{array.dtype.itemsize}").view(array.dtype)[()]
-
     def filters(outputs: Sequence[Sequence[Term]], width: int) -> DeviceFunction:
         def apply(array, begins):
             return tuple(sum(array.dtype.type(h) * array[begins[w] + i] for h, w, i in terms) for terms in outputs)
@@ -184,17 +181,6 @@ else:
             return builder.call(divide, arguments)
 
         return a(a, a), generate
-
-    @intrinsic
-    def value_of(typing, bits, array):
-        """The number of the array's dtype that has these bits."""
-
-        def generate(context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Values) -> Value:
-            real, bits = context.get_data_type(array.dtype), arguments[0]
-            same = ir.IntType(array.dtype.bitwidth)
-            return builder.bitcast(bits if bits.type == same else builder.trunc(bits, same), real)
-
-        return array.dtype(types.int64, array), generate
 
     def _sums(
         builder: IRBuilder, element: Type, outputs: Sequence[Sequence[Any]], sample: Callable[..., Value]

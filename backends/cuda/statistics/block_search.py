@@ -95,8 +95,8 @@ def lower(least, value):
 
 
 @cache
-def histogram(threads: int) -> tuple[DeviceFunction, DeviceFunction, DeviceFunction, DeviceFunction]:
-    """Device functions of a block for its histogram: ``clear``, ``add``, ``locate`` and ``locate_both``."""
+def histogram(threads: int) -> tuple[DeviceFunction, DeviceFunction, DeviceFunction]:
+    """Device functions of a block for its histogram: ``clear``, ``add`` and ``locate``."""
     each, groups_each = BINS // threads, -(-GROUPS // threads)
     # constant numbers of rounds, so that no warp computes when to stop
 
@@ -165,21 +165,14 @@ def histogram(threads: int) -> tuple[DeviceFunction, DeviceFunction, DeviceFunct
         cuda.syncthreads()
 
     @device
-    def locate(histogram, base, rank, workspace):
-        """The bin of a rank (-1 if none holds it) and the number of values before it."""
-        accumulate(histogram, base, workspace)
-        find(histogram, base, rank, rank, workspace)
-        return np.int64(workspace[WORKSPACE - 4]), np.int64(workspace[WORKSPACE - 3])
-
-    @device
-    def locate_both(histogram, base, rank, other, workspace):
-        """`locate`, and the bin of another rank."""
+    def locate(histogram, base, rank, other, workspace):
+        """Return the bin of a rank (-1 if none holds it), the values before it, and the bin of another rank."""
         accumulate(histogram, base, workspace)
         find(histogram, base, rank, other, workspace)
         place, before, other_place = workspace[WORKSPACE - 4], workspace[WORKSPACE - 3], workspace[WORKSPACE - 2]
         return np.int64(place), np.int64(before), np.int64(other_place)
 
-    return clear, add, locate, locate_both
+    return clear, add, locate
 
 
 @cache
@@ -222,7 +215,7 @@ def narrowing(dtype: str, threads: int, share: float = MEDIAN) -> DeviceFunction
     """Device function: after a pass, a segment's next window, or its two middle values."""
     infinity, widest = magnitudes(np.dtype(dtype).itemsize), first_shift(np.dtype(dtype).itemsize)
     greatest = int(np.array(np.inf, dtype).view(f"i{np.dtype(dtype).itemsize}"))
-    clear, _, locate, _ = histogram(threads)
+    clear, _, locate = histogram(threads)
     ranks = ranking(share)
 
     @device
@@ -239,7 +232,7 @@ def narrowing(dtype: str, threads: int, share: float = MEDIAN) -> DeviceFunction
         below = state[field + BELOW] + max(state[field + BASE], 0)
         rank, two = ranks(n)
         rank -= below
-        place, before = locate(counts, base, rank, workspace)
+        place, before, _ = locate(counts, base, rank, rank, workspace)
         cuda.syncthreads()
         if cuda.threadIdx.x == 0:
             state[field + BELOW] = 0
@@ -292,13 +285,11 @@ def next_value(itemsize: int, threads: int) -> DeviceFunction:
 
 
 @cache
-def selecting(itemsize: int, threads: int, wide: bool) -> DeviceFunction:
-    """Device function of a block: the two middle values of ``n`` keys from ``begin`` on.
+def counting(threads: int, wide: bool) -> DeviceFunction:
+    """Device function of a block: count ``n`` keys from ``begin`` on by bin of a window.
 
-    The lower has a ``rank`` in a window that holds it; the upper is infinite where it is not among the keys. ``wide``
-    if these begin at a multiple of 16 bytes.
+    ``wide`` if they begin at a multiple of 16 bytes.
     """
-    following, (clear, _, locate, _) = next_value(itemsize, threads), histogram(threads)
 
     @device
     def count(keys, begin, n, low, shift, bins):
@@ -316,6 +307,18 @@ def selecting(itemsize: int, threads: int, wide: bool) -> DeviceFunction:
             count_in_bin(keys[begin + i], low, shift, bins)
             i += threads
 
+    return count
+
+
+@cache
+def selecting(itemsize: int, threads: int, wide: bool) -> DeviceFunction:
+    """Device function of a block: the two middle values of ``n`` keys from ``begin`` on; ``wide`` as in `counting`.
+
+    The lower has a ``rank`` in a window that holds it; the upper is infinite where it is not among the keys.
+    """
+    following, (clear, _, locate) = next_value(itemsize, threads), histogram(threads)
+    count = counting(threads, wide)
+
     @device
     def select(keys, begin, n, low, shift, rank, even, bins, workspace, least):
         equal = 0
@@ -324,7 +327,7 @@ def selecting(itemsize: int, threads: int, wide: bool) -> DeviceFunction:
             cuda.syncthreads()
             count(keys, begin, n, low, shift, bins)
             cuda.syncthreads()
-            place, before = locate(bins, 0, rank, workspace)
+            place, before, _ = locate(bins, 0, rank, rank, workspace)
             rank -= before
             low += place << shift
             if shift == 0:
@@ -348,33 +351,19 @@ def bracketing(dtype: str, drawn: int, threads: int, share: float = MEDIAN) -> D
     widest = first_shift(np.dtype(dtype).itemsize)
     spread, middle = int(0.5 * DEVIATIONS * drawn**0.5) + 1, int(drawn * share)  # of other ranks it is less
     first, last = max(middle - spread, 0), min(middle + spread, drawn - 1)
-    quads = drawn // (4 * threads)
-    rest = drawn // threads - 4 * quads
-    clear, _, _, locate_both = histogram(threads)
-
-    @device
-    def count(values, begin, histogram, low, shift):
-        for j in range(quads):
-            k0, k1, k2, k3 = load4(values, begin + 4 * (j * threads + cuda.threadIdx.x))
-            count_in_bin(k0, low, shift, histogram)
-            count_in_bin(k1, low, shift, histogram)
-            count_in_bin(k2, low, shift, histogram)
-            count_in_bin(k3, low, shift, histogram)
-        for j in range(rest):
-            i = (4 * quads + j) * threads + cuda.threadIdx.x
-            count_in_bin(values[begin + i], low, shift, histogram)
+    count, (clear, _, locate) = counting(threads, True), histogram(threads)
 
     @device
     def refine(values, begin, histogram, workspace):
-        low_place, low_before, high_place = locate_both(histogram, 0, first, last, workspace)
+        low_place, low_before, high_place = locate(histogram, 0, first, last, workspace)
         fine = widest - 11  # then the bins between the two, all at once
         while (high_place - low_place + 1) << (widest - fine) > BINS:
             fine += 1
         clear(histogram, 0)
         cuda.syncthreads()
-        count(values, begin, histogram, low_place << widest, fine)
+        count(values, begin, drawn, low_place << widest, fine, histogram)
         cuda.syncthreads()
-        low, _, high = locate_both(histogram, 0, first - low_before, last - low_before, workspace)
+        low, _, high = locate(histogram, 0, first - low_before, last - low_before, workspace)
         low = (low_place << widest) + (low << fine)
         high = (low_place << widest) + ((high + 1) << fine)
         shift = 0

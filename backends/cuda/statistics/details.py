@@ -25,41 +25,16 @@ from .selection import Selection
 
 
 @cache
-def counting_above(build: Build) -> Kernel:
-    """Kernel that adds to ``counts`` of each group how many |d| of a band are at least its threshold.
+def counting(build: Build, bins: int) -> Kernel:
+    """Kernel that adds to ``counts`` the |d| of a band, times the scale of its group, by their integer part.
 
+    The last bin is for all beyond. With one bin, it counts the |d| that are at least the threshold of the group.
     ``step`` is 1 if each row is a group, else 0.
     """
-
-    threads = build.threads
-
-    @kernel(build)
-    def exceeding(details, band, thresholds, step, counts):
-        begin, stride, length, rows = band
-        row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
-        if row >= rows:
-            return
-        limit, found = thresholds[row * step], np.int64(0)
-        for i in range(cuda.blockIdx.x * threads + cuda.threadIdx.x, length, cuda.gridDim.x * threads):
-            if abs(np.float64(details[begin + row * stride + i])) >= limit:
-                found += 1
-        if found:
-            cuda.atomic.add(counts, row * step, found)
-
-    return exceeding
-
-
-@cache
-def counting_bins(build: Build, bins: int) -> Kernel:
-    """Kernel that counts |d| times the scale of each group, rounded down, in ``counts``.
-
-    The last is for all beyond; ``step`` as in `counting_above`.
-    """
-
     threads = build.threads
 
     @kernel(build, bins)
-    def histogram(details, band, scales, step, counts):
+    def count_details(details, band, numbers, step, counts):
         begin, stride, length, rows = band
         row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
         if row >= rows:
@@ -68,15 +43,22 @@ def counting_bins(build: Build, bins: int) -> Kernel:
         for i in range(cuda.threadIdx.x, bins, threads):
             own[i] = 0
         cuda.syncthreads()
+        number, found = numbers[row * step], np.int32(0)
         for i in range(cuda.blockIdx.x * threads + cuda.threadIdx.x, length, cuda.gridDim.x * threads):
-            place = abs(np.float64(details[begin + row * stride + i])) * scales[row * step]
-            cuda.atomic.add(own, np.int32(place) if place < bins - 1 else bins - 1, 1)
+            magnitude = abs(np.float64(details[begin + row * stride + i]))
+            if bins > 1:
+                place = magnitude * number
+                cuda.atomic.add(own, np.int32(place) if place < bins - 1 else bins - 1, 1)
+            elif magnitude >= number:
+                found = np.int32(found + 1)
+        if found:
+            cuda.atomic.add(own, 0, found)
         cuda.syncthreads()
         for i in range(cuda.threadIdx.x, bins, threads):
             if own[i]:
                 cuda.atomic.add(counts, row * step * bins + i, np.int64(own[i]))
 
-    return histogram
+    return count_details
 
 
 class CudaStatistics:
@@ -126,28 +108,19 @@ class CudaStatistics:
         return found
 
     def exceeding(self, thresholds: Floats) -> Counts:
-        count = counting_above(self._build)
-        found = [self._counted(i, count, own, 1) for i, own in enumerate(thresholds)]
-        return np.array(found)[..., 0]
+        return np.array([self._counted(i, own, 1) for i, own in enumerate(thresholds)])[..., 0]
 
     def histogram(self, level: int, widths: Floats, bins: int) -> Counts:
         scales = np.divide(1, widths, out=np.zeros_like(widths), where=widths > 0)
-        return self._counted(level - 1, counting_bins(self._build, bins), scales, bins)
-
-    @property
-    def _build(self) -> Build:
-        return self._options.build(self._layouts[0].array.dtype.name)
-
-    def _having(self, i: int) -> list[DetailLayout]:
-        """Return the layouts with an i-th band."""
-        return [layout for layout in self._layouts if len(layout) > i]
+        return self._counted(level - 1, scales, bins)
 
     @retried
-    def _counted(self, i: int, count: Kernel, numbers: Floats, bins: int) -> Counts:
-        """Counts (groups, bins) of the i-th band's details, by a kernel."""
+    def _counted(self, i: int, numbers: Floats, bins: int) -> Counts:
+        """Return the counts (groups, bins) of the i-th band's details, by the kernel `counting`."""
+        count = counting(self._options.build(self._layouts[0].array.dtype.name), bins)
         counts, threads = cuda.to_device(np.zeros(self.groups * bins, np.int64)), self._options.threads
         on_device = cuda.to_device(np.ascontiguousarray(numbers, np.float64), stream=self._stream)
-        for layout in self._having(i):
+        for layout in (layout for layout in self._layouts if len(layout) > i):
             band = layout.bands[i]
             blocks = max(min(-(-band.length // (16 * threads)), 512), 1)  # each thread has several to count
             launch = count[grid(blocks, band.rows), threads, self._stream]

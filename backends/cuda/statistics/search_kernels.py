@@ -49,20 +49,23 @@ class Samples(NamedTuple):
 
 
 class How(NamedTuple):
-    """Options of a launch: how many of the finest bands are searched, and whether it sums squares and lists.
+    """Options of a launch over the bands from ``first`` on: the end of those searched; whether it sums squares, lists.
 
-    A pass over several batches has a launch for each; of the ``later`` finest bands a later launch counts more values.
+    A pass over several batches has a launch for each: of the ``later`` finest bands a later launch counts more values,
+    and a launch ``again`` adds its sums to those of earlier ones.
     """
 
+    first: int
     medians: int
     with_energy: bool
     listing: bool
     later: int
+    again: bool
 
 
 @cache
 def sample(build: Build, drawn: int, share: float = MEDIAN) -> Kernel:
-    """Kernel of ``parts`` blocks for every row and band, which lay a first window from values of the band itself.
+    """Kernel of ``parts`` blocks for every row and band from ``first`` on, which lay a window from values of the band.
 
     Each block counts its own values in the widest bins; the last one of a segment lays the window.
     """
@@ -70,16 +73,16 @@ def sample(build: Build, drawn: int, share: float = MEDIAN) -> Kernel:
     widest, nothing = first_shift(np.dtype(dtype).itemsize), magnitudes(np.dtype(dtype).itemsize)
     each, scattered = BINS // threads, window.scattering(drawn)
     refine = window.bracketing(dtype, drawn, threads, share)
-    clear, add, _, _ = window.histogram(threads)
+    clear, add, _ = window.histogram(threads)
 
     @kernel(build, drawn, share)
-    def sample(where, parts, samples, search):
+    def sample(where, first, parts, samples, search):
         _, keys, bands, _, rows = where
         coarse, state = samples.coarse, search.state
         histogram = cuda.shared.array(BINS, np.int32)
         workspace = cuda.shared.array(WORKSPACE, np.int32)
         tally = cuda.shared.array(3, np.int32)
-        band, part = cuda.blockIdx.x // parts, cuda.blockIdx.x % parts
+        band, part = first + cuda.blockIdx.x // parts, cuda.blockIdx.x % parts
         row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
         if row >= rows:
             return
@@ -254,10 +257,12 @@ def _listing(dtype: str, threads: int, stage: int) -> tuple[DeviceFunction, Devi
 
 
 @device
-def _segment(bands, chunk, part):
-    """The band that a part of a row belongs to, how many parts it has, and which of them this is."""
-    band = 0
-    parts = (bands[LENGTH] + chunk - 1) // chunk
+def _segment(bands, band, chunk, part):
+    """Return the band that a part of the bands of a row belongs to, how many parts it has, and which of them this is.
+
+    The first part is the first of ``band``.
+    """
+    parts = (bands[band * PLACES + LENGTH] + chunk - 1) // chunk
     while part >= parts:
         part -= parts
         band += 1
@@ -269,12 +274,12 @@ def _segment(bands, chunk, part):
 def scan(build: Build, stage: int, share: float = MEDIAN) -> Kernel:
     """Kernel of one pass: values of every segment by bin of its window, values below, and if wanted sums of squares.
 
-    ``medians`` finest bands are searched. ``listing`` the values in the window as well, behind the details, from
-    ``ends``. The last block of a segment in a pass lays the next window, and when ``listing`` sums the squares of all.
+    When ``listing``, the values in the window are listed behind the details, from ``ends``. The last block of a segment
+    in a pass lays the next window, and adds the sums of squares of all blocks, always in the same order.
     """
     dtype, threads = build.dtype, build.threads
     key = np.dtype(f"i{np.dtype(dtype).itemsize}").type
-    total, (clear, add, _, _) = window.summing(threads), window.histogram(threads)
+    total, (clear, add, _) = window.summing(threads), window.histogram(threads)
     measure, following = measuring(dtype, threads), window.next_value(np.dtype(dtype).itemsize, threads)
     take, deliver = _listing(dtype, threads, stage)
     compare_some = comparing(dtype, threads)
@@ -284,7 +289,7 @@ def scan(build: Build, stage: int, share: float = MEDIAN) -> Kernel:
     def scan(where, groups, chunk, how, search, partial, energy):
         details, keys, bands, ends, rows = where
         state, counts, edges, middle = search.state, search.counts, search.edges, search.middle
-        medians, with_energy, listing, later = how
+        first_band, medians, with_energy, listing, later, again = how
         histogram = cuda.shared.array(BINS, np.int32)
         workspace = cuda.shared.array(WORKSPACE, np.int64)
         staged = cuda.shared.array(stage, key)
@@ -297,7 +302,7 @@ def scan(build: Build, stage: int, share: float = MEDIAN) -> Kernel:
         if row >= rows:
             return
         # backwards: the last coefficients written are still in the cache
-        band, parts, part = _segment(bands, chunk, cuda.gridDim.x - 1 - cuda.blockIdx.x)
+        band, parts, part = _segment(bands, first_band, chunk, cuda.gridDim.x - 1 - cuda.blockIdx.x)
         n, pitch = bands[band * PLACES + LENGTH], bands[band * PLACES + PITCH]
         source = bands[band * PLACES + OFFSET] + row * pitch
         segment, blocks = (band * groups + row, parts) if groups > 1 else (band, parts * rows)
@@ -307,88 +312,66 @@ def scan(build: Build, stage: int, share: float = MEDIAN) -> Kernel:
         if not searched or state[field + window.SHIFT] == window.DONE:
             if with_energy:
                 sums[thread] = measure(details, source, first, last)
-                total(sums, thread)
-                if thread == 0:
-                    partial[(row + 1) * cuda.gridDim.x - 1 - cuda.blockIdx.x] = sums[0]
             if searched:
                 above = following(keys, source + first, last - first, state[field + window.LOW], least)
                 if thread == 0:
                     cuda.atomic.min(middle, 2 * segment + 1, above)
-                if band >= later and window.last_of(blocks, state, field, tally) and thread == 0:
-                    state[field + window.NEXT] = 0
-            return
-        low, shift, longest, target_list = (
-            state[field + window.LOW],
-            state[field + window.SHIFT],
-            window.room(pitch),
-            ends + window.room(source),
-        )
-        clear(histogram, 0)
-        if thread < 3:
-            tally[thread] = 0
-        cuda.syncthreads()
-        bottom, top = edges[2 * segment], edges[2 * segment + 1]
-        smaller, square = 0, 0.0
-        for start in range(first, last, 32 * threads):
-            square, smaller, inside = compare_some(
-                details, source, start, last, bottom, top, with_energy, square, smaller
+        else:
+            low, shift, longest, target_list = (
+                state[field + window.LOW],
+                state[field + window.SHIFT],
+                window.room(pitch),
+                ends + window.room(source),
             )
-            at = source + start + 4 * thread  # of few, so they are taken afterwards
-            place = take(keys, at, inside, listing, low, shift, staged, histogram, tally)
-            # two thirds stay free, five times what is expected of an iteration
-            if listing and cuda.syncthreads_or(np.int32(1 if place > stage // 3 else 0)) != 0:
-                deliver(keys, target_list, longest, low, shift, staged, histogram, state, field, tally, place_in_list)
-        if listing:
+            clear(histogram, 0)
+            if thread < 3:
+                tally[thread] = 0
             cuda.syncthreads()
-            deliver(keys, target_list, longest, low, shift, staged, histogram, state, field, tally, place_in_list)
-        if with_energy:
+            bottom, top = edges[2 * segment], edges[2 * segment + 1]
+            smaller, square = 0, 0.0
+            for start in range(first, last, 32 * threads):
+                square, smaller, inside = compare_some(
+                    details, source, start, last, bottom, top, with_energy, square, smaller
+                )
+                at = source + start + 4 * thread  # of few, so they are taken afterwards
+                place = take(keys, at, inside, listing, low, shift, staged, histogram, tally)
+                # two thirds stay free, five times what is expected of an iteration
+                if listing and cuda.syncthreads_or(np.int32(1 if place > stage // 3 else 0)) != 0:
+                    deliver(
+                        keys, target_list, longest, low, shift, staged, histogram, state, field, tally, place_in_list
+                    )
+            if listing:
+                cuda.syncthreads()
+                deliver(keys, target_list, longest, low, shift, staged, histogram, state, field, tally, place_in_list)
             sums[thread] = square
+            cuda.atomic.add(tally, 0, smaller)
+            cuda.syncthreads()
+            add(histogram, counts, segment)
+            if thread == 0:
+                cuda.atomic.add(state, field + window.BELOW, np.int64(tally[0]))
+        if with_energy:
             total(sums, thread)
             if thread == 0:
                 partial[(row + 1) * cuda.gridDim.x - 1 - cuda.blockIdx.x] = sums[0]
-        cuda.atomic.add(tally, 0, smaller)
-        cuda.syncthreads()
-        add(histogram, counts, segment)
-        if thread == 0:
-            cuda.atomic.add(state, field + window.BELOW, np.int64(tally[0]))
-        if band >= later and window.last_of(blocks, state, field, tally):
-            narrower(search, segment, workspace)
-            if with_energy and listing:
-                square, begin = 0.0, (row + 1) * cuda.gridDim.x - 1 - cuda.blockIdx.x - part
-                for i in range(thread, parts, threads):
-                    square += partial[begin + i]
-                sums[thread] = square
-                total(sums, thread)
-                if thread == 0:
-                    energy[segment] = sums[0]
+        if not (searched or with_energy) or not window.last_of(blocks, state, field, tally):
+            return
+        if searched and band >= later:
+            if state[field + window.SHIFT] != window.DONE:
+                narrower(search, segment, workspace)
+            elif thread == 0:
+                state[field + window.NEXT] = 0
+        if with_energy:
+            begin = (row if groups > 1 else 0) * cuda.gridDim.x + cuda.gridDim.x - 1 - cuda.blockIdx.x - part
+            square = 0.0
+            for i in range(thread, blocks, threads):
+                before = np.int64(np.uint32(i) // np.uint32(parts))  # rows; in 32 bits, as more would spill
+                square += partial[begin + before * (cuda.gridDim.x - parts) + i]
+            sums[thread] = square
+            total(sums, thread)
+            if thread == 0:
+                energy[segment] = sums[0] + (energy[segment] if again else 0.0)
 
     return scan
-
-
-@cache
-def gather(build: Build) -> Kernel:
-    """Kernel of the sums of squares of every segment from the sums of its chunks, always in the same order."""
-    threads, total = build.threads, window.summing(build.threads)
-
-    @kernel(build)
-    def gather(partial, bands, rows, groups, across, chunk, again, energy):
-        sums = cuda.shared.array(threads, np.float64)
-        thread, segment = cuda.threadIdx.x, cuda.blockIdx.x
-        band, group = segment // groups, segment - segment // groups * groups
-        begin = 0
-        for i in range(band):
-            begin += (bands[i * PLACES + LENGTH] + chunk - 1) // chunk
-        here = (bands[band * PLACES + LENGTH] + chunk - 1) // chunk
-        first, last = (group, group + 1) if groups > 1 else (0, rows)
-        square = 0.0
-        for i in range(thread, (last - first) * here, threads):
-            square += partial[(first + i // here) * across + begin + i % here]
-        sums[thread] = square
-        total(sums, thread)
-        if thread == 0:
-            energy[segment] = sums[0] + (energy[segment] if again else 0.0)
-
-    return gather
 
 
 @cache

@@ -8,12 +8,12 @@ import numpy as np
 
 from wavefilt.backends.cuda.dwt.tiling import grid
 from wavefilt.backends.cuda.options import KernelOptions
-from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Stream
+from wavefilt.backends.cuda.runtime.interfaces import Stream
 from wavefilt.backends.cuda.runtime.target import cuda
 
 from . import search_kernels as kernels
 from .block_search import BASE, BINS, FIELDS, NOT_YET, SHIFT, first_shift
-from .layout import MEDIAN, PLACES, DetailLayout, Where, amounts, key_dtype
+from .layout import MEDIAN, DetailLayout, amounts, key_dtype
 from .search_kernels import How, Samples, Search
 
 SAMPLERS = 528  # blocks that draw all samples, where their values suffice: four an H200's multiprocessor
@@ -47,10 +47,6 @@ def chunk_for(n: int, chunk: int) -> int:
     return max(chunk, -(-n // (BLOCKS * chunk)) * chunk)
 
 
-def _tail(array: DeviceArray, begin: int) -> DeviceArray:
-    return array[begin:] if begin else array  # a view takes longer than a launch
-
-
 class Selection:
     """Middle values and sums of squares of the ``depth`` finest bands: of one layout by trace, or of several pooled.
 
@@ -73,8 +69,8 @@ class Selection:
         segments, big = max(depth * self.groups, 1), max(self.big * self.groups, 1)
         self.middle = cuda.device_array(2 * segments, first.array.dtype)
         self.energy = cuda.device_array(segments, np.float64)
-        sizes = [max(self._across(layout, 0, self.big) * layout.rows, 1) for layout in layouts]
-        self._partial = [cuda.device_array(size, np.float64) for size in sizes]
+        blocks = max(self._across(layout, 0, self.big) * layout.rows for layout in layouts)
+        self._partial = cuda.device_array(max(blocks, 1), np.float64)
         widest = np.zeros((big, FIELDS), np.int64)
         widest[:, SHIFT], widest[:, BASE] = first_shift(first.array.dtype.itemsize), NOT_YET
         self._widest = cuda.to_device(widest.ravel())
@@ -95,7 +91,7 @@ class Selection:
             cuda.device_array(room * big, key), room, cuda.to_device(np.zeros(big * BINS, np.int64))
         )
         self._events = [cuda.event() for _ in range(2)]
-        held = self.middle, self.energy, *self._partial, self._widest, self._every, *self.search[:4]
+        held = self.middle, self.energy, self._partial, self._widest, self._every, *self.search[:4]
         self.bytes = sum(int(array.nbytes) for array in (*held, self._samples.keys, self._samples.coarse))
 
     @property
@@ -127,8 +123,6 @@ class Selection:
         self._passes(0, listed, self.big if energy else 0, listing, stream)
         if listing:
             self._finish(listed, stream)
-        if energy and not (listing and searched == self.big):
-            self._gather(stream)
         if apart and beside is not stream:
             self._events[1].wait(stream)
 
@@ -155,23 +149,12 @@ class Selection:
 
     def _sample(self, first: int, last: int, stream: Stream) -> None:
         """Launch what lays the windows of the bands from ``first`` to ``last``, by samples of them."""
-        layout, build, i = self.layouts[0], self.build._replace(threads=self.options.select), first * self.groups
+        layout, build = self.layouts[0], self.build._replace(threads=self.options.select)
         parts = samplers((last - first) * layout.rows, self._drawn, build.threads)
-        keys, pitch, coarse = self._samples
-        samples = Samples(_tail(keys, i * pitch), pitch, _tail(coarse, i * BINS))
         launch = kernels.sample(build, self._drawn, self._share)[
             grid((last - first) * parts, layout.rows), build.threads, stream
         ]
-        launch(self._where(layout, first), parts, samples, self._from(first))
-
-    def _where(self, layout: DetailLayout, first: int) -> Where:
-        """Return the layout of the bands from ``first`` on."""
-        return layout.where._replace(bands=_tail(layout.table, first * PLACES)) if first else layout.where
-
-    def _from(self, first: int) -> Search:
-        """Return the search of the segments from a band on."""
-        i, sizes = first * self.groups, (1, FIELDS, BINS, 2, 2, 2)
-        return Search(*(_tail(array, i * size) for array, size in zip(self.search, sizes, strict=True)))
+        launch(layout.where, first, parts, self._samples, self.search)
 
     def _across(self, layout: DetailLayout, first: int, last: int) -> int:
         """Blocks that the bands between two take of a row."""
@@ -182,15 +165,15 @@ class Selection:
 
     def _scan(self, first: int, last: int, summed: int, listing: bool, stream: Stream) -> None:
         """One pass of `_passes`."""
-        build, searched = self.build._replace(threads=self.options.scan), last - first
-        scan, search = kernels.scan(build, self.options.stage, self._share), self._from(first)
+        build = self.build._replace(threads=self.options.scan)
+        scan = kernels.scan(build, self.options.stage, self._share)
         counts = [*map(len, self.layouts[1:]), 0]  # of bands in the next launch
-        for layout, partial, later in zip(self.layouts, self._partial, counts, strict=True):
+        for i, (layout, later) in enumerate(zip(self.layouts, counts, strict=True)):
             if across := self._across(layout, first, max(last, summed)):
-                how = How(searched, summed > 0, listing, later)
+                how = How(first, last, summed > 0, listing, later, i > 0)
                 chunk = chunk_for(layout.bands[first].length, self.options.chunk)
                 launch = scan[grid(across, layout.rows), build.threads, stream]
-                launch(self._where(layout, first), self.groups, chunk, how, search, partial, self.energy)
+                launch(layout.where, self.groups, chunk, how, self.search, self._partial, self.energy)
 
     def _finish(self, bands: int, stream: Stream) -> None:
         """Launch what fills ``middle`` of the finest bands from the lists of their first window.
@@ -201,14 +184,3 @@ class Selection:
         parts = max(min(-(-listed(layout.bands[0].length, self._drawn) // (4 * build.threads)), PARTS), 1)
         launch = kernels.finish(build, CLOSE, self._share)[grid(bands * parts, layout.rows), build.threads, stream]
         launch(layout.where, parts, self.search, self._samples.keys)
-
-    def _gather(self, stream: Stream) -> None:
-        """Launch what fills ``energy`` of the big bands."""
-        build = self.build._replace(threads=self.options.scan)
-        for again, (layout, partial) in enumerate(zip(self.layouts, self._partial, strict=True)):
-            if bands := min(self.big, len(layout)):
-                across = self._across(layout, 0, self.big)
-                chunk = chunk_for(layout.bands[0].length, self.options.chunk)
-                kernels.gather(build)[bands * self.groups, build.threads, stream](
-                    partial, layout.table, layout.rows, self.groups, across, chunk, again > 0, self.energy
-                )
