@@ -12,7 +12,7 @@ from wavefilt.backends.crossover import cuda_crossover
 from wavefilt.backends.cuda import thresholding
 from wavefilt.backends.cuda.dwt.tiling import FLAGS, NOT_FINITE, UNFINISHED
 from wavefilt.backends.cuda.equal_runs import flagging, probes
-from wavefilt.backends.cuda.plan import Plan, Shrinking, Source
+from wavefilt.backends.cuda.plan import Beside, Plan, Shrinking, Source
 from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.graph import Graph, repoints, stand_in, wait
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Samples, Stream
@@ -31,7 +31,10 @@ Denoised = tuple[Samples, Measured | None] | None
 
 
 class Denoiser:
-    """The launches of a run with some options on one plan, and the numbers they leave on the device."""
+    """The launches of a run with some options on one plan, and the numbers they leave on the device.
+
+    Where it can, it measures the finest bands while the transform computes the others.
+    """
 
     def __init__(self, plan: Plan, options: Options, report: bool) -> None:
         self.plan, self.options = plan, options
@@ -69,6 +72,7 @@ class Denoiser:
         self._flags[:] = 0
         if self.replayable and not (report or local or options.trend or (self._pooled and s.rows > 1)):
             self.alone = plan.alone(str(self._rule), self._sigma_of, str(self._function))
+        self._events = [cuda.event() for _ in range(2)]
         self.bytes = self.found.bytes + int(self._numbers.nbytes) + int(self._thresholds.nbytes)
 
     def run(self, x: DeviceArray, y: DeviceArray, stream: Stream) -> None:
@@ -94,14 +98,33 @@ class Denoiser:
 
     def _analyse(self, samples: DeviceArray, stream: Stream) -> None:
         """Compute the coefficients and the statistics of the rule, and look for runs of equal samples."""
-        plan, found = self.plan, self.found
+        plan, found, median = self.plan, self.found, self._medians > 0
+        measuring = median or self._energy
+        beside = measuring and found.depth <= plan.early < plan.shape.level and not SIMULATED
+        before, after = self._events
+
+        def measure(on: Stream) -> None:
+            if measuring:
+                side = plan.side_stream if found.mixed and not (beside or SIMULATED) else None
+                found.run(self._medians, self._energy, on, self.quick, side)
+
+        def fork() -> None:
+            """Measure the first bands while the forward transform goes on to the others."""
+            if beside:
+                side = plan.side_stream
+                before.record(stream)
+                before.wait(side)
+                measure(side)
+                after.record(side)
+
         x = samples if self._trends is None else self._trends.removed(samples, stream)
-        plan.forward(x, stream, self._flags)
+        plan.forward(x, stream, Beside(fork, self._flags))
         if not plan.finds_runs or self.options.trend == "line":  # equal samples are equal without their mean
             self._find_runs(samples, stream)
-        if self._medians > 0 or self._energy:
-            side = plan.side_stream if found.mixed and not SIMULATED else None
-            found.run(self._medians, self._energy, stream, self.quick, side)
+        if beside:
+            after.wait(stream)
+        else:
+            measure(stream)
 
     def _mark_dead(self, x: DeviceArray, stream: Stream, target: DeviceArray, *where: int) -> None:
         """Write to ``target`` for each trace whose samples are all equal: the first place, the step, and the value."""

@@ -25,7 +25,7 @@ import numpy as np
 from wavefilt.backends.cuda import local_shrinkage
 from wavefilt.backends.cuda.dwt.tiling import NOT_FINITE, ROWS, grid, up4
 from wavefilt.backends.cuda.options import KernelOptions
-from wavefilt.backends.cuda.plan import KEPT, GridsOf, Place, Plan, Shape, Shrinking
+from wavefilt.backends.cuda.plan import ALONE, KEPT, Beside, GridsOf, Place, Plan, Shape, Shrinking
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import Build, DeviceArray, DeviceFunction, Kernel, Stream
 from wavefilt.backends.cuda.runtime.target import cuda, device, in_turn
@@ -507,9 +507,9 @@ class ModwtPlan(Plan):
         """With the boundary coefficients."""
         return [Band(origin + low, pitch, high - low, self.shape.rows) for origin, pitch, low, high in self._places]
 
-    def forward_launch(self, i: int, x: DeviceArray, stream: Stream, flags: DeviceArray) -> None:
+    def forward_launch(self, i: int, x: DeviceArray, stream: Stream, beside: Beside = ALONE) -> None:
         s, one, (before, after) = self.shape, self._launches[i], self._beyond
-        length = before + after
+        flags, length = self.flags if beside.flags is None else beside.flags, before + after
         if i == 0 and length:
             threads = self.build.threads
             launch = extend(self._mode, self.build)[

@@ -95,9 +95,19 @@ class Shrinking(NamedTuple):
     source: Source | None = None
 
 
+class Beside(NamedTuple):
+    """Work beside a forward transform: ``after_first`` is called after its first launch.
+
+    ``flags`` mark samples that are not finite.
+    """
+
+    after_first: Callable[[], None] = lambda: None
+    flags: DeviceArray | None = None
+
+
 GridsOf = Callable[[], tuple[Grid, ...]]
 """Function that returns the places of the bands in time, finest first and the approximation last."""
-KEPT = Shrinking()
+KEPT, ALONE = Shrinking(), Beside()
 
 
 Alone = Callable[[DeviceArray, DeviceArray, DeviceArray, float, DeviceArray, Stream], None]
@@ -116,6 +126,7 @@ class Plan(ABC):
     layout: DetailLayout  # the details, which rules count
     all_counted: DetailLayout  # the same with the approximation, where a rule may count it
     launches: int  # of each transform, counted from the finest levels
+    early = 0  # bands complete after the first launch of `forward`, measured while the others are computed
     together = 1  # bands whose medians are searched when that of the finest is wanted and the energy of all
     noise = NoiseOf()
     copies = False  # whether the kernels of `inverse` copy the rows that are not live
@@ -207,13 +218,15 @@ class Plan(ABC):
         """Return the launch of one kernel for a whole run by a rule of `thresholding.choose`, for short rows."""
         return None
 
-    def forward(self, x: DeviceArray, stream: Stream, flags: DeviceArray | None = None) -> None:
-        """Compute the coefficients of the rows of ``x``, a flat array; ``flags`` mark samples that are not finite."""
+    def forward(self, x: DeviceArray, stream: Stream, beside: Beside = ALONE) -> None:
+        """Compute the coefficients of the rows of ``x``, a flat array."""
         for i in range(self.launches):
-            self.forward_launch(i, x, stream, self.flags if flags is None else flags)
+            self.forward_launch(i, x, stream, beside)
+            if i == 0:
+                beside.after_first()
 
     @abstractmethod
-    def forward_launch(self, i: int, x: DeviceArray, stream: Stream, flags: DeviceArray) -> None:
+    def forward_launch(self, i: int, x: DeviceArray, stream: Stream, beside: Beside = ALONE) -> None:
         """Compute some levels of `forward`, from ``x`` or from the approximation of the launch before."""
 
     def inverse(self, y: DeviceArray, stream: Stream, by: Shrinking = KEPT) -> None:

@@ -82,7 +82,7 @@ def prepare(case: Case) -> Ready:
         selection = Selection([plan.layout], plan.options, 1, False)
         return Ready(plan, lambda on: selection.run(1, False, on, quick=True), selection.middle)
     if case.kernel == "forward":
-        return Ready(plan, partial(plan.forward_launch, 0, x, flags=plan.flags), y, plan.forward_kernel(0))
+        return Ready(plan, partial(plan.forward_launch, 0, x), y, plan.forward_kernel(0))
     thresholds = cuda.to_device(np.full(plan.shape.level * case.rows, THRESHOLD, DTYPE))
     work = partial(plan.inverse_launch, 0, y, by=Shrinking("soft", thresholds))
     return Ready(plan, work, y, plan.inverse_kernel(0, "soft"))

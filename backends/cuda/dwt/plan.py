@@ -6,7 +6,7 @@ import numpy as np
 
 from wavefilt.backends.cuda import equal_runs, local_shrinkage
 from wavefilt.backends.cuda.options import KernelOptions
-from wavefilt.backends.cuda.plan import KEPT, Alone, GridsOf, Place, Plan, Shape, Shrinking
+from wavefilt.backends.cuda.plan import ALONE, KEPT, Alone, Beside, GridsOf, Place, Plan, Shape, Shrinking
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Kernel, Stream
 from wavefilt.backends.cuda.runtime.target import cuda
 from wavefilt.backends.cuda.statistics.layout import DetailLayout
@@ -34,7 +34,7 @@ class DwtPlan(Plan):
         one = at_once(f, shape.level, tile, np.dtype(shape.dtype).itemsize, shape.rows * shape.samples)
         self.fused = [shape.level] if one else launches(f, shape.level, tile)
         self.firsts = [sum(self.fused[:i]) for i in range(len(self.fused))]
-        self.launches, self.together = len(self.fused), shape.level
+        self.launches, self.early, self.together = len(self.fused), self.fused[0], shape.level
         self.lengths, bands, end = [shape.samples], [], 0
         for _ in range(shape.level):
             n = f.length(self.lengths[-1])
@@ -93,12 +93,13 @@ class DwtPlan(Plan):
         first = self.firsts[i]
         return Extent(first, self.lengths[first], self.shape.rows, tiles)
 
-    def forward_launch(self, i: int, x: DeviceArray, stream: Stream, flags: DeviceArray) -> None:
+    def forward_launch(self, i: int, x: DeviceArray, stream: Stream, beside: Beside = ALONE) -> None:
         tiles = self._tiles[i][0]
         launch = self.forward_kernel(i)[grid(tiles + 1, self.shape.rows), self.build.threads, stream]
         bands = Bands(self.details, *self._where[i], self._approximations[i])
         probes = 0 if i else equal_runs.probes(self.shape.samples)
         shares = Probes(probes, -(-probes // (tiles + 1)))
+        flags = self.flags if beside.flags is None else beside.flags
         launch(self._rows(i, x), bands, self._extent(i, tiles), self._table, shares, flags)
 
     def approximation(self) -> Place:

@@ -25,7 +25,7 @@ import numpy as np
 from wavefilt.arrays import Array
 from wavefilt.backends.cuda.dwt.tiling import NOT_FINITE, ROWS, up4
 from wavefilt.backends.cuda.options import KernelOptions
-from wavefilt.backends.cuda.plan import KEPT, GridsOf, Place, Shape, Shrinking
+from wavefilt.backends.cuda.plan import ALONE, KEPT, Beside, GridsOf, Place, Shape, Shrinking
 from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import Build, DeviceArray, DeviceFunction, Kernel, Stream
@@ -605,7 +605,7 @@ class DualTreeSectionPlan(SectionsPlan):
         s = self.shape
         return Plane(self._low, *self._levels[i - 1].lowpass) if i else Plane(flat, 0, s.samples, s.size[1])
 
-    def forward_launch(self, i: int, x: DeviceArray, stream: Stream, flags: DeviceArray) -> None:
+    def forward_launch(self, i: int, x: DeviceArray, stream: Stream, beside: Beside = ALONE) -> None:
         one = self._levels[i]
         (_, down), (_, along) = one.axes
         after = Plane(self._low, *one.lowpass), Coefficients(self.parts, self.magnitudes, one.bands)

@@ -15,7 +15,7 @@ import numpy as np
 from wavefilt.backends.cuda.dwt.kernels import extensions
 from wavefilt.backends.cuda.dwt.tiling import NOT_FINITE, Filter, up4
 from wavefilt.backends.cuda.options import KernelOptions
-from wavefilt.backends.cuda.plan import KEPT, Place, Shape, Shrinking
+from wavefilt.backends.cuda.plan import ALONE, KEPT, Beside, Place, Shape, Shrinking
 from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import Build, DeviceArray, DeviceFunction, Stream
@@ -401,7 +401,7 @@ def inverse(of: SectionLevel, function: str) -> Tiled:
 class SectionPlan(SectionsPlan):
     """A launch for every level; the bands of one lie together, D, V and H of all sections, then the approximation."""
 
-    together = BANDS
+    early, together = BANDS, BANDS
 
     def __init__(self, shape: Shape, options: KernelOptions) -> None:
         super().__init__(shape, options)
@@ -446,7 +446,7 @@ class SectionPlan(SectionsPlan):
         """The bands and the approximation of the i-th level, in this plan's array or one laid out like it."""
         return self._levels[i] if array is None else array[self._starts[i] :]
 
-    def forward_launch(self, i: int, x: DeviceArray, stream: Stream, flags: DeviceArray) -> None:
+    def forward_launch(self, i: int, x: DeviceArray, stream: Stream, beside: Beside = ALONE) -> None:
         samples = Plane(self._levels[i - 1] if i else x, *self._planes[i]), short(*self._sizes[i])
         bands, table = Bands(self._levels[i], *self._bands[i]), (self._table, self._entries[i])
         self.launch_tiles(forward(self._analysis), self._sizes[i + 1], stream, (samples, bands), table)
