@@ -215,7 +215,7 @@ class Results:
     would have to give it back, in which an interrupt could be lost.
     """
 
-    LIMIT, MOST = 1 << 30, 128
+    LIMIT, MOST = 2 << 30, 128
     """Bytes and number of the blocks, in use or free, that are kept for later results."""
     SPARE = 64 << 20
     """Bytes of a result up to which, beside the work on one, memory for the next is made where results are kept."""
