@@ -18,11 +18,12 @@ import os
 import sys
 import threading
 import weakref
+from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache, partial
 from math import prod
-from sys import getrefcount
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -166,21 +167,131 @@ class Ring:
             self._transfers[key].run((piece, host.size), places, touched)
 
 
+class _Loan(weakref.ref[NDArray[Any]]):
+    """The owner of an array's memory, while it lives, and the block of that memory."""
+
+    __slots__ = ("block",)
+    block: _Block
+
+
+class Results:
+    """Host arrays for results, in memory that earlier ones have given back where there is any.
+
+    Fresh memory costs as much in page faults as its transfer takes. Memory that comes again is pinned, so that the GPU
+    writes it without a copy in between; that of results which are kept never is, as pinning takes longer than both.
+
+    Memory comes back when its array is gone, by a callback that is no Python code, so that no interrupt can end it:
+    it notes the loan in a queue, which is emptied by the next call.
+    """
+
+    LIMIT = 1 << 30
+    """Bytes that are lent, or kept while no array uses them; memory beyond that is freed with its array."""
+    SPARE = 64 << 20
+    """Bytes of a result up to which, beside the work on one, memory for the next is made where results are kept."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._ended: deque[_Loan] = deque()
+        self._loans: dict[int, _Loan] = {}  # by identity
+        self._free: list[_Block] = []  # in the order in which they came free
+        self._new: set[int] = set()  # sizes of results that were new memory
+        self._coming: set[int] = set()  # sizes of which a spare block is being made
+
+    def lend(self, shape: tuple[int, ...], dtype: DTypeLike) -> tuple[Array, bool]:
+        """Return an uninitialised array, and whether its pages have yet to be made."""
+        dtype = np.dtype(dtype)
+        size, making, lent = prod(shape) * dtype.itemsize, False, False
+        with self._lock:
+            self._collect()
+            block = next((free for free in reversed(self._free) if free.size == size), None)
+            fresh = block is None
+            if block is None:
+                block = _Block(size)
+            else:
+                self._free.remove(block)
+            if not block.used and size in self._new and self._lacks(size):
+                self._coming.add(size)
+                making = True
+            self._new.add(size)
+            array = block.array[:size].view(dtype).reshape(shape)
+            if size + sum(loan.block.size for loan in self._loans.values()) <= self.LIMIT:
+                facts = {"version": 3, "shape": shape, "typestr": dtype.str, "data": (block.address, False)}
+                owner = _Owner(facts, block)
+                loan = _Loan(owner, self._ended.append)  # type: ignore[arg-type]
+                loan.block = block
+                self._loans[id(loan)] = loan
+                array, lent = np.asarray(owner), True
+        if lent and block.used:
+            block.pin()
+        block.used = True
+        if making:
+            threads.begin(partial(self._make_spares, size))
+        return array, fresh
+
+    def _collect(self) -> None:
+        """Take back the memory of arrays that are gone, and drop the memory that came free first beyond the limit."""
+        while self._ended:
+            loan = self._ended.popleft()
+            del self._loans[id(loan)]
+            self._free.append(loan.block)
+        excess = sum(block.size for block in self._free) - self.LIMIT
+        while excess > 0:
+            excess -= self._free.pop(0).size
+
+    def _lacks(self, size: int) -> bool:
+        """Return whether to make spare blocks: when half of the last ones are used."""
+        if size > self.SPARE or size in self._coming:
+            return False
+        return sum(block.size == size for block in self._free) < max(_together(size) // 2, 1)
+
+    def _make_spares(self, size: int) -> None:
+        """Make several blocks if they are small: each time takes the interpreter's lock for a moment."""
+        try:
+            for _ in range(_together(size)):
+                block = _Block(size)
+                block.touch()
+                with self._lock:
+                    self._free.append(block)
+        finally:
+            with self._lock:
+                self._coming.discard(size)
+
+    def clear(self) -> None:
+        """Free the memory that nobody uses."""
+        with self._lock:
+            self._collect()
+            self._free.clear()
+            self._new.clear()
+
+
+def _together(size: int) -> int:
+    """Spare blocks that are made at a time."""
+    return max(min(SEVERAL // size, 8), 1)
+
+
+class _Owner:
+    """Owner of an array's memory, which it keeps alive even if the pool is gone."""
+
+    __slots__ = ("__array_interface__", "__weakref__", "_block")
+
+    def __init__(self, interface: dict[str, object], block: _Block) -> None:
+        self.__array_interface__, self._block = interface, block
+
+
 class _Block:
-    """Whole pages of host memory, pinned on demand; arrays made of it keep it alive."""
+    """Whole pages of host memory, pinned on demand."""
 
     def __init__(self, size: int) -> None:
         unit, extent = HUGE if size >= HUGE else PAGE, -(-size // PAGE) * PAGE
-        memory = _new(extent + unit)
-        begin = -int(memory.ctypes.data) % unit
-        self.size, self._pages = size, memory[begin : begin + extent]
-        self._address = int(self._pages.ctypes.data)
+        self._memory = _new(extent + unit)
+        place = int(self._memory.ctypes.data)
+        self.size, self.address, self._extent = size, place + -place % unit, extent
+        self.array = self._memory[self.address - place :]
         self.used = self._tried = False
-        self.__array_interface__ = {"version": 3, "shape": (size,), "typestr": "|u1", "data": (self._address, False)}
 
     def touch(self) -> None:
         """Make its pages."""
-        parts = np.array_split(self._pages, min(THREADS, -(-self.size // HUGE)))
+        parts = np.array_split(self.array[: self._extent], min(THREADS, -(-self.size // HUGE)))
 
         def write(begin: int, end: int) -> None:
             for part in parts[begin:end]:  # of 500 pages or more NumPy lets other threads run meanwhile
@@ -195,97 +306,9 @@ class _Block:
         self._tried = True
         cuda.current_context()
         context = checked(driver.cuCtxGetCurrent())
-        (error,) = driver.cuMemHostRegister(self._address, self._pages.nbytes, driver.CU_MEMHOSTREGISTER_PORTABLE)
+        (error,) = driver.cuMemHostRegister(self.address, self._extent, driver.CU_MEMHOSTREGISTER_PORTABLE)
         if int(error) == 0:
-            weakref.finalize(self, _unpin, context, self._address, self._pages, os.getpid()).atexit = False
-
-
-_UNUSED = next(map(getrefcount, [object()]))
-"""The reference count of a block that only a list refers to."""
-
-
-class Results:
-    """Host arrays for results, in memory that earlier results have used and no array refers to, if there is any.
-
-    Fresh memory costs as much in page faults as its transfer takes. Memory that is used again is pinned, so that the
-    GPU writes it without a copy in between; memory of results that are kept never is, as pinning takes longer than
-    both.
-
-    A block of memory is free if nothing else refers to it: an array and all its views do. There is no destructor that
-    would have to give it back, in which an interrupt could be lost.
-    """
-
-    LIMIT, MOST = 2 << 30, 128
-    """Bytes and number of the blocks, in use or free, that are kept for later results."""
-    SPARE = 64 << 20
-    """Bytes of a result up to which, beside the work on one, memory for the next is made where results are kept."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._blocks: list[_Block] = []  # the last used is at the end
-        self._new: set[int] = set()  # sizes of results that were new memory
-        self._coming: set[int] = set()  # sizes of which spare blocks are being made
-
-    def lend(self, shape: tuple[int, ...], dtype: DTypeLike) -> tuple[Array, bool]:
-        """Return an uninitialised array, and whether its pages have yet to be made."""
-        dtype = np.dtype(dtype)
-        size = prod(shape) * dtype.itemsize
-        with self._lock:
-            free = self._free(size)
-            block = free[-1] if free else _Block(size)
-            making = not block.used and size in self._new and self._lacks(size, len(free[:-1]))
-            self._new.add(size)
-            array = np.asarray(block).view(dtype).reshape(shape)
-            self._keep(block)
-        if block.used:
-            block.pin()
-        block.used = True
-        if making:
-            threads.begin(partial(self._make_spares, size))
-        return array, not free
-
-    def _free(self, size: int) -> list[_Block]:
-        """Return the blocks of a size that no array refers to."""
-        counts = list(map(getrefcount, self._blocks))
-        unused = [block for block, count in zip(self._blocks, counts, strict=True) if count == _UNUSED]
-        return [block for block in unused if block.size == size]
-
-    def _keep(self, block: _Block) -> None:
-        """Keep a block as the one used last; forget those unused for longest beyond the limits."""
-        self._blocks = [*(other for other in self._blocks if other is not block), block]
-        excess = sum(other.size for other in self._blocks) - self.LIMIT
-        while excess > 0 or len(self._blocks) > self.MOST:
-            excess -= self._blocks.pop(0).size
-
-    def _lacks(self, size: int, spare: int) -> bool:
-        """Return whether to make spare blocks, and note it: when half of the last ones are used."""
-        if size > self.SPARE or size in self._coming or spare >= max(_together(size) // 2, 1):
-            return False
-        self._coming.add(size)
-        return True
-
-    def _make_spares(self, size: int) -> None:
-        """Make several blocks if they are small: each time takes the interpreter's lock for a moment."""
-        try:
-            for _ in range(_together(size)):
-                block = _Block(size)
-                block.touch()
-                with self._lock:
-                    self._keep(block)
-        finally:
-            with self._lock:
-                self._coming.discard(size)
-
-    def clear(self) -> None:
-        """Forget all memory; that of arrays in use is freed with them."""
-        with self._lock:
-            self._blocks.clear()
-            self._new.clear()
-
-
-def _together(size: int) -> int:
-    """Return how many spare blocks are made at a time."""
-    return max(min(SEVERAL // size, 8), 1)
+            weakref.finalize(self, _unpin, context, self.address, self._memory, os.getpid()).atexit = False
 
 
 unfreed: list[Array] = []
