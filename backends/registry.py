@@ -38,7 +38,7 @@ def _numba() -> Backend:
 
 
 def _cuda(**options: Any) -> Backend:
-    logger.info("starting the GPU")
+    logger.info("looking for a GPU")
     from wavefilt.backends.cuda import Cuda, Several
 
     return Several(**options) if "devices" in options else Cuda(**options)

@@ -52,5 +52,6 @@ def convert(
         write_atomically(path, encode(recording, other), overwrite=overwrite)
     facts: dict[str, object] = {"input": source, "output": target, "from": recording.format, "to": other}
     facts |= {"traces": len(recording.traces), "notes": list(recording.notes)}
-    words = f"{source} -> {target}  {recording.format} to {other}, {len(recording.traces)} traces"
+    count = len(recording.traces)
+    words = f"{source} -> {target}  {recording.format} to {other}, {count} trace{'s' * (count != 1)}"
     click.echo(json.dumps(facts) if as_json else words)

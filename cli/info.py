@@ -85,7 +85,8 @@ def _field(facts: Facts) -> dict[str, str]:
     """Return delay, date, positions and units, if the headers give them, and the noise window."""
     rows = {}
     if facts.get("delay_s"):
-        rows["delay"] = f"{_seconds(facts['delay_s'])}, the time of the first sample after the trigger"
+        event = "origin or reference time" if facts["format"] == "sac" else "trigger"
+        rows["delay"] = f"{_seconds(facts['delay_s'])}, the time of the first sample, counted from the {event}"
     if "date" in facts:
         rows["date"] = facts["date"] if facts["date"].endswith("Z") else f"{facts['date']} (local time)"
     for name, plural in (("source", "sources"), ("receiver", "receivers")):

@@ -138,6 +138,8 @@ def numbers(text: str) -> tuple[int, ...]:
     if not re.fullmatch(r"\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*", text):
         raise ValueError(f"{text!r} is not a list like 2,4-6")
     ends = [[int(number) for number in part.split("-")] for part in text.split(",")]
+    if any(end[0] > end[-1] for end in ends):
+        raise ValueError(f"{text!r}: ranges increase, as 4-6")
     return tuple(number for end in ends for number in range(end[0], end[-1] + 1))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -228,6 +229,21 @@ def test_traces_of_different_delays(tmp_path):
     for trace, window in enumerate(windows):
         alone = wavefilt.denoise(recording.traces[trace], "sym8", rule="js", transform="modwt", sigma=window or "level")
         np.testing.assert_array_equal(y.traces[trace], alone)
+    recording.write(tmp_path / "x.csv")
+    assert (tmp_path / "x.csv").read_text().startswith("trace_1")
+    replace(recording, delays=[-0.5] * COUNT).write(tmp_path / "x.csv", overwrite=True)
+    assert (tmp_path / "x.csv").read_text().split("\n")[1].startswith("-5.0")
+
+
+@pytest.mark.parametrize(
+    ("fields", "delay"), [({"b": -1}, 0), ({"b": -1, "a": -0.5}, 0), ({"b": -0.35, "o": 0.15}, -0.5)]
+)
+def test_the_reference_time_of_sac_is_no_trigger_in_segy(tmp_path, capsys, fields, delay):
+    (tmp_path / "x.sac").write_bytes(as_sac(**fields))
+    assert "x.sgy  sac to segy, 1 trace\n" in run(capsys, "convert", tmp_path / "x.sac", tmp_path / "x.sgy")[1]
+    again = wavefilt.read(tmp_path / "x.sgy")
+    assert (again.headers.traces[0].delay, again.declared_noise is None) == (delay, not delay)
+    assert "origin or reference time" in run(capsys, "info", tmp_path / "x.sac")[1]
 
 
 @needs("matplotlib")

@@ -33,7 +33,7 @@ def in_bytes(size: str | int) -> int:
     else:
         match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([a-zA-Z]*)\s*", str(size))
         found = float(match[1]) * UNITS[match[2].lower()] if match and match[2].lower() in UNITS else 0
-    if not 1 <= found < math.inf:
+    if not 1 <= found < 1 << 63:
         raise ValueError(f"{size!r} is no amount of memory; write it as 500MB or 1GiB")
     return int(found)
 

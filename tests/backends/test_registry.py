@@ -68,9 +68,11 @@ print(np.array_equal(y, wavefilt.denoise(x[:1 << 20], level=2, backend="pywavele
 @pytest.mark.skipif(
     not isinstance(backends.available()["cuda"], wavefilt.BackendUnavailable), reason="a GPU can be used here"
 )
-def test_without_a_gpu():
+def test_without_a_gpu(caplog):
+    caplog.set_level("INFO", "wavefilt")
     with pytest.raises(wavefilt.BackendUnavailable):
         wavefilt.denoise(np.ones(64), backend="cuda")
+    assert caplog.messages == ["looking for a GPU"]
     with pytest.raises(wavefilt.BackendUnavailable):
         backends.get("cuda", devices="all")
     assert wavefilt.denoise(np.ones(1 << 16, "f4")).shape == (1 << 16,)

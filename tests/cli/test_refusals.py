@@ -138,6 +138,7 @@ USAGE = """
 2 sigma         denoise x.npy --sigma 1,2
 2 sigma         denoise x.npy --sigma -4
 2 2,4-6         denoise x.npy --columns 1-99999999999
+2 increase      denoise x.npy --columns 4-2
 2 'denoise'     denoize
 2 'modwt'       denoise x.npy --transform swt
 2 'reflect'     denoise x.npy --mode mirror

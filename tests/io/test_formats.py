@@ -48,7 +48,7 @@ def test_samples_and_headers_come_back(tmp_path, name):
         assert unaltered == case.data
     else:
         assert_allclose(read(unaltered, **again).samples, case.samples, rtol=1e-7)
-    denoised = recording.denoise("db4", preset="gentle", backend="pywavelets")
+    denoised = pickle.loads(pickle.dumps(recording)).denoise("db4", preset="gentle", backend="pywavelets")
     expected = wavefilt.denoise(recording.samples, "db4", backend="pywavelets")
     assert_array_equal(denoised.samples, expected)
     result = written(denoised, tmp_path)
@@ -237,7 +237,7 @@ def test_traces_of_different_lengths_in_any_order(tmp_path, capsys):
     struct.pack_into("<3I", data, 32, *pointers[::-1])  # the pointers need not follow the file
     recording = read(bytes(data))
     assert [len(t) for t in recording.traces] == [250, 200, 300]
-    with pytest.raises(ValueError, match="lengths"):
+    with pytest.raises(ValueError, match=r"lengths.*\.mseed files hold them"):
         recording.samples  # noqa: B018
     with pytest.raises(ValueError, match="one length"):
         recording.denoise(two_dimensional=True)
@@ -379,6 +379,7 @@ def test_miniseed_keeps_encodings_records_gaps_and_times(tmp_path, rng, parts, t
         obspy.Stream([one, two]).write(file, format="MSEED", encoding=encoding, reclen=records, byteorder=order)
         traces += [one, two]
     recording = read(file.getvalue())
+    assert all("samples are written rounded" in note for note in recording.notes)
     denoised = recording.denoise("db2", preset="gentle", two_dimensional=two_dimensional)
     again = _obspy_read(io.BytesIO(written(denoised, tmp_path)), "MSEED")
     found = [(stats.encoding, stats.record_length, stats.byteorder) for stats in (t.stats.mseed for t in again)]
@@ -457,9 +458,12 @@ def test_other_formats_of_obspy(tmp_path, format, path):
 
 @pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])
 @pytest.mark.parametrize("name", [name for name in CASES if ">" not in name and "raw" not in name])
-def test_compressed_files_are_read(name, compress):
+def test_compressed_files_are_read(tmp_path, name, compress):
     case = CASES[name]
     assert_array_equal(read(compress(case.data), **case.options).samples, case.samples)
+    (tmp_path / "x").write_bytes(compress(case.data))
+    with pytest.raises(FormatError, match="decompress"):
+        wavefilt.denoise_file(tmp_path / "x", tmp_path / "y")
 
 
 @pytest.mark.parametrize("name", ["GSE2/loc_RJOB20050831023349.z", "GSE1/loc_STAU20031119011659.z"])

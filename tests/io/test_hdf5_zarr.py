@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import os
 import warnings
@@ -58,7 +59,7 @@ def _both_ways(tmp_path, source, max_memory="1GiB", **options):
     suffix, axis = Path(source.partition("::")[0]).suffix, options.pop("axis", None)
     whole, parts = tmp_path / f"whole{suffix}", tmp_path / f"parts{suffix}"
     options["backend"] = "pywavelets"
-    wavefilt.read(source, axis=axis).denoise(**options).write(whole, overwrite=True)
+    copy.deepcopy(wavefilt.read(source, axis=axis)).denoise(**options).write(whole, overwrite=True)
     report = wavefilt.denoise_file(source, parts, axis=axis, max_memory=max_memory, overwrite=True, **options)
     return whole, parts, report
 

@@ -151,6 +151,7 @@ REFUSED = {
     "carriage returns": ("1 2\r3 4\r", "carriage returns"),
     "decimal comma and point": ("1,5;2,5\n1.5;2\n", "line 2: '1.5;2'"),
     "ambiguous": ("1,5\n2,7\n", "delimiter"),
+    "tab in a file of commas": ("t,a\n0.5,1\n1.5,2\n", "line 2: '0.5,1' has no tab; give another `delimiter`"),
     "travel times": (POLES, "line 1"),
     "lost sample": ("".join(f"{k} 1\n" for k in range(50) if k != 3), "uniformly"),
 }
@@ -159,7 +160,7 @@ REFUSED = {
 @pytest.mark.parametrize(("content", "fragment"), REFUSED.values(), ids=REFUSED.keys())
 def test_refused(content, fragment):
     with pytest.raises(FormatError) as error:
-        decode(content)
+        decode(content, delimiter="tab" if "has no tab" in fragment else None)
     assert fragment in str(error.value)
     assert len(str(error.value)) < 400
 

@@ -196,6 +196,9 @@ def test_agc_leaves_silence_silent():
 def test_tpow_multiplies_by_a_power_of_time():
     found = amplified(np.array([1.0, -1, 1, -1]), "tpow:1.5", 0.5)
     np.testing.assert_allclose(found, [0, -(0.5**1.5), 1, -(1.5**1.5)])
+    parts = timed([20, 26], ["A", "A"])  # the time of the second part continues
+    once, twice = (panels_of(parts.plot(gain=f"tpow:{n}", panels="before"))["before"].lines[0] for n in (1, 2))
+    assert twice.get_ydata()[-1] / once.get_ydata()[-1] == pytest.approx(8.99)
 
 
 @pytest.mark.parametrize("gain", ["agc:0.1", "tpow:2"])

@@ -340,6 +340,7 @@ def test_a_window_is_marked_and_the_details_are_those_of_the_result(path):
     (estimate,) = page.viewer.denoised.outcome.estimates
     for name, values in (("sigma", estimate.sigma), ("threshold", estimate.thresholds)):
         np.testing.assert_allclose(page.data("levels")[name], [np.median(level[level > 0]) for level in values])
+    assert page.viewer.details.levels_figure.legend[0] in page.viewer.details.levels_figure.above
     before, after = (page.data(f"spectrum-{panel}")["level"] for panel in ("before", "after"))
     assert before.max() == 0
     assert after[-20:].mean() < before[-20:].mean() - 3

@@ -41,8 +41,10 @@ def test_estimates(capsys):
     ("arguments", "words"),
     [
         (["occupancy", "--device", "9.0", "--threads", "2048"], "ThreadMaxInBlock: 2048 threads"),
+        (["occupancy", "--device", "9.0", "--threads", "0"], "--threads 0 must be"),
         (["occupancy", "--device", "GTX760", "--threads", "32"], "did you mean 'GTX670'"),
         (["estimate", "--samples", "64Qi", "--device", "h200"], "64Qi"),
+        (["estimate", "--samples", "99999999Ti", "--device", "h200"], "99999999Ti"),
         (["estimate", "--samples", "100", "--device", "h200"], "level"),
         (["calibrate"], "-o, or print it with --json"),
     ],

@@ -124,6 +124,7 @@ class Hdf5File(ChunkedArray, Source):
 
     def __init__(self, file: BinaryIO, layout: Layout) -> None:
         layout.only("hdf5", "dt", "axis", "component")
+        self._layout = layout
         with ExitStack() as stack, refused("damaged or truncated HDF5 file"):
             self._hdf5 = stack.enter_context(_opened(file, "r"))
             self._dataset, dataset = _found(self._hdf5, layout)
@@ -136,6 +137,9 @@ class Hdf5File(ChunkedArray, Source):
         interval = self.attributes.get(INTERVAL)
         interval = float(interval) if isinstance(interval, float) and 0 < interval < inf else None
         Source.__init__(self, file, "hdf5", layout.dt or interval)
+
+    def __reduce__(self) -> tuple[type[Hdf5File], tuple[BinaryIO, Layout]]:
+        return type(self), (self._file, self._layout)
 
     @contextmanager
     def rewritten(self, file: BinaryIO) -> Iterator[ChunkedArray]:

@@ -193,7 +193,10 @@ def open_source(path: str | os.PathLike[str], layout: Layout, format: str | None
                 return folder_format(name, format).open(name, layout)
             file = stack.enter_context(open(name, "rb"))
             if file.seekable():
-                chosen = _format_of(Probe(file), format or ("raw" if layout.dtype else None), streamed=True)
+                probe, format = Probe(file), format or ("raw" if layout.dtype else None)
+                if format != "raw" and probe.head.startswith(tuple(COMPRESSED)):
+                    raise LayoutError("compressed files are not streamed (`max_memory`); decompress the file first")
+                chosen = _format_of(probe, format, streamed=True)
             if chosen is not None and chosen.streamed:
                 source = chosen.open(file, layout)
                 stack.pop_all()

@@ -81,8 +81,8 @@ class SacFile(ContiguousFile):
         )
         begin, origin, time = _shortest(fields.get("b", 0.0)), _shortest(fields.get("o", 0.0)), _time(fields)
         origin = origin if abs(origin) < LONGEST else 0.0
-        marks = (("a", "first arrival"), ("o", "origin time"))
-        marked = ((fields[name] - origin, f"the {words} (header {name})") for name, words in marks if name in fields)
+        marks = (("a", "the first arrival (header a)"), ("o", "the origin time (header o)"))
+        marked = ((_shortest(fields[name]) - origin, words) for name, words in marks if name in fields)
         return Headers(
             fields,
             delay=round(begin - origin, 9),

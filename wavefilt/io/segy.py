@@ -168,7 +168,8 @@ class Segy(StreamedFormat):
     endings: tuple[str, ...] = (".sgy", ".segy")
     keeps = (
         "samples (codes 2, 3, 5, 6), sampling interval, times to the second; from SEG-2 also coordinates, elevations, "
-        "shot and channel numbers, delay, descaling factor, units and notes; from SU all trace headers"
+        "shot and channel numbers, delay, descaling factor, units and notes; from SAC the delay from the origin time "
+        "without a pick; from SU all trace headers"
     )
 
     def recognise(self, probe: Probe) -> bool:
@@ -210,7 +211,7 @@ class Segy(StreamedFormat):
             else:
                 fields = _trace_fields(i + 1, headers[i] if headers else Headers())
                 if contents.starts:
-                    fields |= _clock(contents.starts[i], UTC)
+                    fields |= _clock(contents.starts[i] - np.timedelta64(fields["DelayRecordingTime"], "ms"), UTC)
                 header = _packed(TRACE, TRACE_NAMES, order, fields | shared)
             out += [header, trace.tobytes()]
         return b"".join(out)
@@ -435,7 +436,11 @@ def _trace_fields(number: int, header: Headers) -> dict[str, int]:
     fields["TraceIdentificationCode"] = 1
     numbers = {field: getattr(header, name) for field, name in NUMBERS.items()}
     fields |= {field: number for field, number in numbers.items() if number is not None}
-    fields |= _clock(header.time, UTC if header.utc else LOCAL)
+    delay, (event, _) = header.delay or 0.0, header.onset or (None, "")
+    # a negative delay declares noise before the trigger, which the reference time of a SAC file is not
+    kept = 0 < delay < 32 or (-32 < delay < 0 and event == 0)
+    fields["DelayRecordingTime"] = round(1000 * delay) if kept else 0
+    fields |= _clock(header.time if kept else header.first_sample, UTC if header.utc else LOCAL)
     if (header.source or header.receiver) and header.length_unit != "deg":
         places = [(*position, 0.0, 0.0, 0.0)[i] for position in (header.source, header.receiver) for i in range(3)]
         scale = next((s for s in SCALES if max(map(abs, places)) * s < 1 << 31), 1)
@@ -444,8 +449,6 @@ def _trace_fields(number: int, header: Headers) -> dict[str, int]:
         fields |= {name: round(scale * value) for name, value in zip(sum(PLACES, ()), places, strict=True)}
     if header.offset is not None:
         fields["offset"] = round(header.offset / (FOOT if header.length_unit == "ft" else 1.0))
-    if header.delay and abs(header.delay) < 32:
-        fields["DelayRecordingTime"] = round(1000 * header.delay)
     if header.factor and header.units in UNITS.values():
         mantissa, exponent = f"{header.factor:.8e}".split("e")
         fields |= {"TransductionConstantMantissa": round(float(mantissa) * 10**8)}

@@ -57,7 +57,10 @@ class Origin:
 
 class Ascii(Format):
     name, label, endings = "ascii", "ASCII", (".csv", ".txt")
-    keeps = "samples of traces of equal length as columns with commas, after a column of time in seconds if known"
+    keeps = (
+        "samples of traces of equal length as columns with commas; before them, if the traces have the same times, "
+        "seconds from the trigger"
+    )
 
     def resembles(self, probe: Probe) -> bool:
         return looks_like_text(probe.head)
@@ -127,9 +130,10 @@ class Ascii(Format):
         digits = 8 if np.can_cast(samples.dtype, np.float32) else 16
         names, columns = [f"trace_{i + 1}" for i in range(len(samples))], list(samples)
         forms = [f"%.{digits}e"] * len(samples)
-        if len(set(contents.intervals)) == 1 and contents.interval:
-            names, columns = ["time_s", *names], [contents.interval * np.arange(samples.shape[1]), *columns]
-            forms = ["%.12e", *forms]
+        start, *others = set(contents.delays) or {0.0}
+        if len(set(contents.intervals)) == 1 and contents.interval and not others:
+            times = start + contents.interval * np.arange(samples.shape[1])
+            names, columns, forms = ["time_s", *names], [times, *columns], ["%.12e", *forms]
         out = io.BytesIO()
         np.savetxt(out, np.column_stack(columns), forms, ",", header=",".join(names), comments="")
         return out.getvalue()
@@ -210,7 +214,10 @@ def _parsed(body: bytes, delimiter: str, mark: str, first: int) -> Floats:
         if len(rows) != body.count(b"\n") + 1:  # blank lines are skipped
             raise ValueError
     except ValueError as error:
-        text, number = str(error), 0
+        text, number, top = str(error), 0, body.partition(b"\n")[0]
+        if delimiter != " " and delimiter.encode() not in top:
+            name = next(name for name, symbol in _DELIMITERS.items() if symbol == delimiter)
+            _refuse(first, top, f"has no {name}; give another `delimiter`")
         if odd := re.search(rb"[^%b]|\n[ \t\r]*\n" % re.escape(allowed), body):
             text, number = "comments begin with #", body.count(b"\n", 0, odd.end() - 1)
         elif row := re.search(r"at row (\d+)", text):  # from 0, or from 1 if the number of columns has changed

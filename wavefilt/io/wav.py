@@ -50,7 +50,7 @@ class Wav(StreamedFormat):
         places = Places(at, stored, channels, size // block, channels, codec=codec)
         source = ContiguousFile(file, "wav", places, 1 / rate)
         source.dtype = dtype
-        source.notes = (f"samples are rounded to {8 * width}-bit PCM",) if tag == PCM else ()
+        source.notes = (f"samples are written rounded to {8 * width}-bit PCM",) if tag == PCM else ()
         return source
 
     def convert(self, contents: Contents) -> bytes:
@@ -92,13 +92,16 @@ def _sample_type(order: str, tag: int, width: int) -> tuple[DType, DType, Codec 
     if tag == FLOAT:
         return np.dtype(f"{order}f{width}"), np.dtype(f"{order}f{width}"), None
     if width == 1:  # unsigned: 128 is silence
-        byte = np.dtype("u1")
-        return byte, np.dtype("i2"), Codec(lambda x: x.astype(np.int16) - 128, lambda x: rounded(x + 128, byte))
+        return np.dtype("u1"), np.dtype("i2"), Codec(partial(np.add, -128, dtype=np.int16), _unsigned)
     wide = np.dtype(f"{order}i{2 if width == 2 else 4 if width <= 4 else 8}")
     if wide.itemsize == width:
-        return wide, wide, Codec(lambda x: x, partial(rounded, dtype=wide))
+        return wide, wide, Codec(np.asarray, partial(rounded, dtype=wide))
     codec = Codec(partial(_widened, dtype=wide), partial(_narrowed, dtype=wide, width=width))
     return np.dtype(f"V{width}"), wide, codec
+
+
+def _unsigned(samples: Array) -> Array:
+    return rounded(samples + 128, np.dtype("u1"))
 
 
 def _widened(stored: Array, dtype: DType) -> Array:

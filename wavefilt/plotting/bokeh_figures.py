@@ -279,8 +279,7 @@ class DetailFigures:
 
     def _spectra(self, frequency: str) -> figure:
         drawn = _detail("spectra", "mean amplitude spectrum", frequency, "dB below the maximum before")
-        # room for the legend above
-        drawn.x_range, drawn.y_range = models.Range1d(0, 0.5 / self.interval), models.Range1d(-data.RANGE_DB - 5, 14)
+        drawn.x_range, drawn.y_range = models.Range1d(0, 0.5 / self.interval), models.Range1d(-data.RANGE_DB - 5, 4)
         for part, source in self.spectra.items():
             drawn.line("frequency", "level", source=source, color=data.COLORS[part], line_width=1.6, legend_label=part)
         return _with_legend(drawn)
@@ -324,6 +323,7 @@ def _detail(name: str, title: str, x: str, y: str, **more: Any) -> figure:
 
 
 def _with_legend(drawn: figure) -> figure:
-    look = {"padding": 2, "spacing": 14, "label_text_font_size": "11px"}
+    look = {"margin": 0, "padding": 2, "spacing": 14, "label_text_font_size": "11px"}
+    drawn.add_layout(drawn.legend[0], "above")
     drawn.legend[0].update(orientation="horizontal", background_fill_alpha=0.7, border_line_color=None, **look)
     return drawn

@@ -184,7 +184,7 @@ def count(name: str, value: Any, least: int = 0) -> int:
     except TypeError:
         number = None
     if number is None or number < least:
-        raise ValueError(f"{name}={value!r} must be a whole number of at least {least}")
+        raise ValueError(f"`{name}={value!r}` must be a whole number of at least {least}")
     return number
 
 
@@ -195,5 +195,5 @@ def amount(name: str, value: Any, least: float = 0) -> float:
     except (TypeError, ValueError):
         number = math.nan
     if not least <= number < math.inf:
-        raise ValueError(f"{name}={value!r} must be a finite number of at least {least:g}")
+        raise ValueError(f"`{name}={value!r}` must be a finite number of at least {least:g}")
     return number
