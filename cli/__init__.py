@@ -149,6 +149,8 @@ def message(error: BaseException) -> str:
 
 def as_flags(text: str) -> str:
     """Return a text in which options in backticks are flags: `max_memory=5` becomes --max-memory 5."""
+    from wavefilt.options import NOISE_FLAGS
+
     from .options import FLAGS
 
     context = click.get_current_context(silent=True)
@@ -159,6 +161,8 @@ def as_flags(text: str) -> str:
         name, value = match.groups()
         if name not in flags:
             return match[0]
+        if form := re.fullmatch(r"\('(\w+)', (.*)\)", value or "") if name == "sigma" else None:
+            return f"--{NOISE_FLAGS.get(form[1], name)} {form[2].replace(', ', ' ')}"
         return " ".join([flags[name], *([] if value in (None, "True", "...") else [value.strip("\"'")])])
 
     return re.sub(r"`(\w+)(?:=([^`]*))?`", flag, text)

@@ -45,7 +45,7 @@ SOURCE = click.Argument(["source"], type=INPUT, metavar="FILE")
     "compare",
     SOURCE,
     *COMPARISON,
-    *(option for option in chosen(METHOD) if option.name not in ("rule", "transform", "preset")),
+    *(option for option in chosen(METHOD) if option.name not in ("rule", "transform", "preset", "wavelet", "level")),
     *chosen(NOISE, "backend", LAYOUT, "as_json"),
     example="wavefilt compare seismic.dat --rule bayes --rule js",
 )

@@ -16,7 +16,10 @@ import click
 
 from wavefilt import backends, report
 from wavefilt.arrays import compute_dtype
+from wavefilt.chunks import segments
+from wavefilt.containers import argument
 from wavefilt.io import encode, write
+from wavefilt.io.base import named
 from wavefilt.io.files import check_output, open_source, split
 from wavefilt.memory import spelled, whole_bytes_factor
 from wavefilt.options import Clock, to_argv
@@ -89,14 +92,16 @@ def denoise_file(source: str, target: str, request: Request) -> Facts:
     with run_errors(source):
         before = read(source, request.layout, request.format)
         with usage_errors():
-            if target != "-":
-                check_output(before, Path(target))
+            other = None if target == "-" else check_output(before, Path(target))
             if request.plot:
                 request.drawing.check(before, True)
         if request.report and before.complex:
             raise ValueError("`report` needs real samples; these are complex")
         if request.dry_run:
-            return _intended(before, request) | {"input": source, "output": target}
+            facts = _intended(before, request) | {"input": source, "output": target}
+            if other or target == "-" or not named(before.format).folder:
+                encode(before, other)  # raises if the format cannot hold the traces
+            return facts
         start = time.perf_counter()
         options, sigma = before.options(request.given, request.preset)
         after = before.apply(options, backend(request), report=True, sigma=sigma)
@@ -135,7 +140,7 @@ def _trust(before: Recording, after: Recording, request: Request) -> TrustReport
         return None
     given = {"preset": request.preset, **request.given, "format": request.format, **vars(request.layout)}
     argv = to_argv(given, Clock(1.0, None, 0, before.source), before.declared_noise is not None)
-    call = shlex.join(["wavefilt", "denoise", before.source, *argv])
+    call = shlex.join(["wavefilt", "denoise", argument(before.source), *argv])
     return after.trust(before, call=call, **({} if request.report else {"samples": SAMPLE}))
 
 
@@ -224,12 +229,16 @@ def _streamed(source: str, target: str, request: Request, limit: int, *automatic
 
 
 def _intended(before: Recording, request: Request) -> Facts:
-    """Return the facts of a dry run. Raises ValueError as the run would, for too many levels or too little noise."""
+    """Return the facts of a dry run. Raises ValueError as the run would, for options or samples that are refused."""
     options, sigma = before.options(request.given, request.preset)
     before.check(options)
     options = before.by_noise(options, sigma)[0][0]
-    shape = report.transformed(before, options)
+    shape, rows = report.transformed(before, options), before.rows()
+    options = options.fitting(*shape)
     level = options.level_for(*shape)
+    segments(rows)  # raises for an infinite sample
+    if level:  # some transforms refuse complex samples
+        options.transform.analyse(rows[:1] if options.ndim == 1 else rows[None], options.analysis(level))
     notes = [*before.notes, *([] if level else [report.unchanged(options, min(shape))])]
     return {**report.contents(before), **report.resolved(options, level), "notes": notes, "dry_run": True}
 
@@ -250,7 +259,7 @@ def show(facts: Facts, request: Request, line: bool) -> None:
         tell(*([f"  {facts['trust']['summary']}"] if "trust" in facts else []))
         tell(*(f"  note: {as_flags(text)}" for text in facts.get("statements", ())))
     automatic = "max_memory" in facts and not request.max_memory
-    if request.verbose or (line and (automatic or facts["level"] == 0)):
+    if request.verbose or (line and (automatic or any(note.startswith("unchanged") for note in facts["notes"]))):
         tell(*(f"  note: {note}" for note in facts["notes"]))
 
 
@@ -260,7 +269,7 @@ def _line(facts: Facts) -> str:
         return f"{start}  {facts['format']}, {facts['traces']} traces (dry run)"
     sigma = sorted(set(facts["sigma"]))
     spread = "..".join(f"{value:.3g}" for value in (sigma if len(sigma) < 3 else [sigma[0], sigma[-1]])) or "unknown"
-    residual = f"residual {100 * facts['residual_energy']:.2g} % of the energy"
+    residual = f"residual {float(format(100 * facts['residual_energy'], '.2g')):g} % of the energy"
     return f"{start}  sigma {spread}  {residual}  {facts['seconds']:.2g} s ({facts['backend']})"
 
 

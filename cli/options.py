@@ -80,6 +80,8 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments; `--noise-window none` is another spelling of `--sigma level`."""
         text = "\0".join(args).replace("--noise-window=none", "--noise-window\0none")
+        if re.search(r"--noise-window\0none\0-?[\d.]+(\0|$)", text):
+            raise click.UsageError("--noise-window takes two times, or none alone", ctx)
         return super().parse_args(
             ctx, text.replace("--noise-window\0none", "--sigma\0level").split("\0") if args else []
         )
@@ -283,6 +285,10 @@ COMPARISON = [
            help="Compare this rule or threshold; repeatable; by default all of:"),
     Option("--transform", "transforms", brief=True, group=METHOD, multiple=True, default=["dwt"], metavar="NAME",
            type=Text(names=transforms.words()), help="Use this transform; repeatable; one of:"),
+    Option("-w", "--wavelet", brief=True, group=METHOD, type=WAVELET, metavar="NAME",
+           help="Wavelet of all methods (see `wavefilt wavelets`). [default: db8; dtcwt and fk have their own]"),
+    Option("-l", "--level", brief=True, group=METHOD, type=Text(whole_or_auto, names=["auto"]), default="auto",
+           metavar="N|auto", help="Number of levels; auto is at most 5, for the rules js and bivariate 6."),
 ]  # fmt: skip
 """Options of `wavefilt compare`."""
 TIME_LIMIT = Option("--seconds", group=METHOD, brief=True, type=click.FloatRange(min=0, min_open=True), default=30.0,

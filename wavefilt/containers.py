@@ -86,7 +86,7 @@ class Container:
     def checked(self) -> Container:
         """Return the container itself. Raises TypeError for complex samples, and NonFiniteSample for infinite ones."""
         if self.rows.dtype.kind == "c":
-            raise TypeError("noise is estimated here for real samples only: take x.real or x.imag")
+            raise TypeError("complex samples have no noise estimate: give their real or imaginary part")
         infinite = np.argwhere(np.isinf(self.traces))
         if len(infinite):
             trace, sample = infinite[0].tolist()
@@ -185,11 +185,16 @@ def of_recording(
 def of_file(path: str, recording: Recording, layout: Mapping[str, Any], **more: Any) -> Container:
     """Return the traces of a recording that was read with the options ``layout`` of `wavefilt.read`."""
     given = {name: value for name, value in layout.items() if value is not None}
-    words = [path]
+    words = [argument(path)]
     for name, value in given.items():
         words += [f"--{name}", ",".join(map(str, value)) if isinstance(value, tuple) else str(value)]
     name = f"wavefilt.read({', '.join([repr(path), *(f'{name}={value!r}' for name, value in given.items())])})"
     return of_recording(recording, function=f"{name}.denoise", samples=f"{name}.samples", file=tuple(words), **more)
+
+
+def argument(path: str) -> str:
+    """Return the path as an argument of a command: one that begins with a hyphen would be an option."""
+    return f"./{path}" if path.startswith("-") and path != "-" else path
 
 
 def _of_array(

@@ -160,11 +160,11 @@ def _moment(part: object, trace: Trace) -> object:
     if isinstance(part, UTCDateTime):
         return np.datetime64(part.ns, "ns")
     if isinstance(part, Pick):
-        return _moment(part.time, trace)
-    if isinstance(part, Catalog):
-        part = [pick for event in part for pick in event.picks]
-    if isinstance(part, Event):
-        part = part.picks
+        part = [part]
+    if isinstance(part, Catalog | Event):
+        part = [pick for event in ([part] if isinstance(part, Event) else part) for pick in event.picks]
+        if not part:
+            raise ValueError("the event has no picks")
     if not isinstance(part, list | tuple):
         return part
     picks = [pick for pick in part if isinstance(pick, Pick)]
@@ -172,7 +172,7 @@ def _moment(part: object, trace: Trace) -> object:
         return [_moment(one, trace) for one in part]
     mine = [pick.time for pick in picks if _same_station(pick, trace)]
     if not mine:
-        raise ValueError(f"none of the {len(picks)} picks is of its station")
+        raise ValueError("no pick is of its station; give a time, such as pick.time, for all stations")
     return _moment(min(mine), trace)
 
 

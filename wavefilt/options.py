@@ -97,7 +97,8 @@ class Noise:
         if not isinstance(sigma, tuple):
             if is_number(sigma) and 0 <= sigma < math.inf:
                 return cls(sigma)
-            forms = "" if is_number(sigma) else f", nor, in samples, one of {', '.join(FORMS.values())}"
+            named = ", ".join(form for name, form in FORMS.items() if name != "seconds")
+            forms = "" if is_number(sigma) else f", nor, in samples, one of {named}"
             words = " nor ".join(SIGMAS)
             raise OptionError(f"`sigma={sigma!r}` is neither {words} nor a finite number of at least 0{forms}")
         form, values = _form(sigma)
@@ -109,7 +110,10 @@ class Noise:
             points = _change_points(values[0])
             return cls((form, points), intervals=points)
         if not all(is_number(value) and value % 1 == 0 for value in values):
-            raise OptionError(f"`sigma={sigma!r}` must be {FORMS[form]}, in samples")
+            wanted = f"{FORMS[form]}, in samples"
+            if form == "running":
+                wanted = "a whole number of samples if the sampling interval is not known (`dt` for files)"
+            raise OptionError(f"`sigma={sigma!r}` must be {wanted}")
         if form == "running":
             length = int(values[0])
             if length < FEWEST:
@@ -117,7 +121,9 @@ class Noise:
             return cls((form, length), running=length)
         first, last = map(int, values)
         start, stop = (first, last) if form == "window" else (first - last, first)
-        if not 0 <= start <= stop - FEWEST:
+        if start < 0:
+            raise OptionError(f"the noise window from sample {start} to {stop} begins before the first sample")
+        if start > stop - FEWEST:
             raise OptionError(f"the noise window from sample {start} to {stop} must have {FEWEST} samples or more")
         return cls(("window", start, stop), window=(start, stop))
 
@@ -200,7 +206,7 @@ class Clock:
             times = coordinate.astype(f"{coordinate.dtype.kind}8[ns]") if coordinate.dtype.kind in "mM" else coordinate
             span = times[-1] - times[0]
             seconds = float(span / SECOND if times.dtype.kind in "mM" else span)
-            interval = seconds / (count - 1) if seconds > 0 else None
+            interval, name = (seconds / (count - 1), name) if seconds > 0 else (None, f"{name} does not increase")
             if times.dtype.kind == "M":
                 start = times[0]
             else:
@@ -267,11 +273,16 @@ class Clock:
             return form, self._points(values[0])
         lengths = values if form == "seconds" else values[-1:]
         if not all(is_number(length) and math.isfinite(length) for length in lengths):
-            raise OptionError(f"`sigma={sigma!r}` must be {FORMS[form]}, with lengths in seconds")
+            what = "its times must be finite numbers" if form == "seconds" else "its length must be a finite number"
+            raise OptionError(f"`sigma={sigma!r}`: {what} of seconds")
         if form == "seconds":
             return self.window(*map(float, values))
         if form == "running":
-            return form, self.samples_in(values[0])
+            length = self.samples_in(values[0])
+            if length < FEWEST and self.interval:
+                least = f"{FEWEST} samples, {FEWEST * self.interval:g} s"
+                raise OptionError(f"the window of running noise, {values[0]:g} s, is shorter than {least}")
+            return form, length
         pick = self.seconds(values[0])
         return self.window(pick - values[1], pick)
 
@@ -280,6 +291,8 @@ class Clock:
         if isinstance(points, str) or not isinstance(points, Sequence | np.ndarray):
             raise OptionError(f"change points {points!r} must be a list of seconds or times")
         found = [self.sample(self.seconds(point)) for point in points]
+        if any(a >= b for a, b in pairwise(found)):
+            raise OptionError(f"change points {points!r} must increase, by one sample or more")
         return tuple(point for point in found if 0 < point < self.samples) or ((self.samples,) if found else ())
 
 

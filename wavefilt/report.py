@@ -157,25 +157,27 @@ def statements(before: Recording, after: Recording, measured: Energies | None = 
     Its energies are computed unless they are given as ``measured``.
     """
     outcome, found = after.outcome, []
-    if outcome is None or not outcome.estimates or before.complex:
+    if outcome is None or not outcome.estimates:
         return []
+    options = outcome.options
+    given = bool(options.rule.values) or not isinstance(options.sigma, str | tuple)  # thresholds or noise in numbers
     squares, residual, peak = measured or energies(before, after)
     most = float(squares.sum())
-    # the noise, which takes longer, is no more than the record
-    noise = noise_energy(before, after.judged_by(before), peak or 1.0) if residual < LITTLE * most else 0.0
-    if residual < LITTLE * noise:
-        share = max(100 * residual / noise, 0.01)
-        found.append(
-            f"almost nothing was removed, {share:.1g} % of the energy of the noise: try `preset=strong`, or give a "
-            "noise window"
-        )
+    # the noise, which takes longer, is no more than the record; its model is for real samples
+    measurable = 0 < residual < LITTLE * most and not before.complex
+    noise = noise_energy(before, after.judged_by(before), peak or 1.0) if measurable else 0.0
+    if residual < LITTLE * noise or residual == 0 < most:
+        little = "nothing was removed"
+        if residual:
+            share = max(100 * residual / noise, 0.01)
+            little = f"almost {little}, {share:.1g} % of the energy of the noise"
+        found.append(little + ("" if given else ": try `preset=strong`, or give a noise window"))
     if residual > MUCH * most:
-        found.append(
-            f"{100 * residual / most:.0f} % of the variance of the record was removed as noise: check the residual, "
-            "or give a noise window; `preset=gentle` removes less"
-        )
+        much = f"{100 * residual / most:.0f} % of the variance of the record was removed as noise: check the residual"
+        gentler = "; `preset=gentle` removes less" if options.rule.local else ""
+        found.append(much + ("" if given else f", or give a noise window{gentler}"))
     interval = before.recipe["interval"]
-    if interval and len({len(trace) for trace in before.traces}) == 1:
+    if interval and not before.complex and len({len(trace) for trace in before.traces}) == 1:
         lines = hum(before.rows() - after.rows(), interval)
         found += [f"hum at {line:g} Hz in the residual, {level:.0f} dB above its surroundings" for line, level in lines]
     return found
@@ -210,6 +212,7 @@ def describe(before: Recording, after: Recording, seconds: float) -> Facts:
     outcome = after.outcome
     assert outcome is not None
     options, statics, measured = outcome.options, outcome.statics, energies(before, after)
+    samples = min(transformed(before, options)) if any(known(trace).size for trace in before.traces) else 0
     return {
         **contents(before),
         **resolved(options, outcome.level),
@@ -223,7 +226,7 @@ def describe(before: Recording, after: Recording, seconds: float) -> Facts:
         "seconds": seconds,
         "notes": [
             *after.notes,
-            *([] if outcome.estimates else [unchanged(options, min(transformed(before, options)))]),
+            *([] if outcome.estimates else [unchanged(options, samples)]),
         ],
         "versions": versions(),
     }
@@ -239,12 +242,16 @@ def unchanged(options: Options, samples: int) -> str:
     """Return the note for samples too few for one level, with wavelets that would have one."""
     if options.level == 0:
         return "unchanged: no levels were asked for"
+    if not samples:
+        return "unchanged: no samples"
     name, other = options.filters.name, shorter(samples, options.filters, 1)
-    if options.ndim == 2:
+    if options.ndim == 1 and options.deepest(samples):
+        few, other = f"no segment between gaps is long enough for one level of {name}", None
+    elif options.ndim == 2:
         few = f"too few traces or samples for one level of {name} along both axes"
     else:
-        few = "no trace is long enough for one level"
-    return f"unchanged: {few}" + (f" ({samples}); {other} has one" if other else "")
+        few = f"{samples} samples are too few for one level of {name}"
+    return f"unchanged: {few}" + (f"; {other} would have one" if other else "")
 
 
 def resolved(options: Options, level: int) -> Facts:

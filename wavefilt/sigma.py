@@ -68,7 +68,7 @@ def estimate_sigma(
     checked = Options(wavelet, **plain, ndim=taken.ndim)
     groups = [(replace(checked, sigma=sigma), own) for sigma, own in places(taken.sigmas).items()]
     outcome = run_groups(taken.rows, groups or [(checked, [])], backend, report=True)
-    bands = len(checked.bands(outcome.level))
+    bands = len(checked.bands(max(outcome.level, 1)))  # at least one, with NaN for traces that are too short
     total, count = np.zeros((2, bands, len(taken.rows)))
     for estimate in outcome.estimates:
         sigma = estimate.sigma

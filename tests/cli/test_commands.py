@@ -25,6 +25,7 @@ def test_compare(capsys):
     gains = [float(gain) for gain in re.findall(r"([\d.-]+) dB ", out)]
     assert len(gains) >= 8
     assert "  js, sym8, modwt  " in out
+    assert "[default: db8;" in run(capsys, "compare", "--help")[1]
     assert out.splitlines()[-1].startswith(f"best, but undecided: wavefilt denoise {RECORD}")
 
 
@@ -56,12 +57,15 @@ def test_the_lines_of_tune_run(capsys, tmp_path):
     assert facts["command"].startswith("wavefilt denoise ")
 
 
-def test_options_of_the_layout_are_in_the_command(capsys, tmp_path):
+def test_the_file_and_options_of_its_layout_are_in_the_command(capsys, tmp_path, monkeypatch):
     raw = tmp_path / "a.raw"
     raw.write_bytes(bytes(range(256)) * 16)
     layout = ["--format", "raw", "--dtype", "i2", "--endian", "little", "--ns", "512"]
     facts = json.loads(run(capsys, "compare", raw, *layout, "--rule", "bayes", "--json")[1])
     assert f" {' '.join(layout)} " in facts["command"]
+    monkeypatch.chdir(tmp_path)
+    raw.rename("-a.raw")
+    assert "denoise ./-a.raw" in run(capsys, "compare", *layout, "--rule", "bayes", "--", "-a.raw")[1]
 
 
 def test_warm_up_compiles_once(tmp_path):

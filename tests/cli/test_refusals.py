@@ -70,6 +70,7 @@ FILES = {
     "npy without samples": (npy(np.zeros((3, 0))), "", 3, "samples"),
     "npy with an axis it lacks": (npy(NOISE), "--axis 2", 2, "axis 2"),
     "npy with an infinite sample": (npy(np.array([1.0, np.inf])), "", 1, "infinite"),
+    "npy with an infinite sample, not run": (npy(np.array([1.0, np.inf])), "--dry-run", 1, "sample 1"),
     "npz of two arrays": (npz(a=NOISE, b=NOISE), "", 3, "--component"),
     "npz without the component": (npz(a=NOISE), "--component c", 3, "has a"),
     "npz with a name that clears the screen": (npz(**{"\x1b[2Ja": NOISE, "b": NOISE}), "", 3, "\\x1b[2Ja"),
@@ -155,10 +156,17 @@ USAGE = """
 1 0.008         denoise x.npy --dt 0.002 --noise-window 0.5 0.502
 1 0.6           denoise x.npy --dt 0.002 --noise-window 0.5 0.9 --max-memory 1GiB
 1 interval      denoise x.npy --noise-window 0 0.4 --max-memory 1GiB
+1 -window        denoise x.npy --dt 0.002 --noise-window nan 1
+1 increase      denoise x.npy --dt 0.002 --noise-intervals 0.5,0.2
+1 0.008         denoise x.npy --dt 0.002 --noise-running 0.001
+1 interval      denoise x.npy --noise-running 0.5
+2 alone         denoise x.npy --noise-window none 0.1
 2 max-memory    denoise x.npy --max-memory lots
 2 plot          denoise x.npy --max-memory 1GiB --plot p.png
 2 max-memory    denoise x.npy --max-memory 1GiB -o -
 1 level         denoise x.npy --dry-run -l 30
+1 SAC           denoise seismic.dat -o q.sac --dry-run
+1 real          denoise z.npy --transform dtcwt --dry-run
 2 sigma         denoise x.npy --dt 0.002 --noise-window 0 0.5 --sigma 2
 2 transform     denoise x.npy --two-dimensional --transform wp
 2 spins         denoise x.npy --two-dimensional --transform fk --spins 2
@@ -216,6 +224,7 @@ USAGE = """
 2 report        denoise seismic.dat --max-memory 1GiB --report r.html
 # compare and tune
 3 bad.npy       compare bad.npy
+1 complex       compare z.npy
 2 'bayes'       compare seismic.dat --rule baies
 2 shrink        compare seismic.dat --rule js --shrink hard
 1 level         compare seismic.dat --level 40

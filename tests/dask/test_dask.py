@@ -197,6 +197,7 @@ def test_arrays_that_are_refused():
     for bad in (_samples(), array > 0, array[array[:, 0] > 0], array[:, :0]):
         with pytest.raises((TypeError, ValueError)):
             wavefilt.dask.denoise(bad)
+    assert wavefilt.dask.denoise(array[:0]).compute().shape == (0, 2000)
 
 
 # ---- processes

@@ -66,6 +66,8 @@ class TestEstimateSigma:
         np.testing.assert_allclose(found, 1, rtol=0.3)
 
     def test_segments_dead_and_short_traces(self, x):
+        for short in (wavefilt.estimate_sigma(x[:, :19]), wavefilt.estimate_sigma(x[:, :5], transform="modwt")):
+            np.testing.assert_array_equal(short, np.full(4, np.nan))
         gappy = x.copy()
         gappy[0, 500:600] = np.nan
         gappy[1] = 3

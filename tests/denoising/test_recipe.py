@@ -106,6 +106,10 @@ def test_statements_say_that_little_or_much_was_removed_and_where_there_is_hum()
     assert "%" in statements(recording, recording.denoise())[0]
     assert "preset=strong" in statements(recording, recording.denoise(blend=0.95))[0]
     assert statements(recording, recording.denoise(blend=0.5)) == []
+    assert statements(recording, recording.denoise(rule=0))[0] == "nothing was removed"
+    for other in (recording, wavefilt.Recording(noise * 1j, (0.002,) * 8, "npy", None)):
+        gentle = statements(other, other.denoise(preset="gentle", sigma="global"))
+        assert [("removed as noise" in text, "gentle" in text) for text in gentle] == [(True, False)]
     humming = noise + np.sin(2 * np.pi * 60 * time)
     assert hum(noise, 0.002) == []
     assert [line for line, _ in hum(humming, 0.002)] == [60]

@@ -49,6 +49,8 @@ OPTIONS = [
     ({"sigma": ("window", 10)}, "window"),
     ({"sigma": ("window", 1.5, 9)}, "window"),
     ({"sigma": ("window", 10, 12)}, "4 samples"),
+    ({"sigma": ("window", -50, -10)}, "before the first"),
+    ({"rule": lambda statistics, sigma, samples: np.nan * sigma}, "finite thresholds"),
     ({"sigma": ("window", 10, 5000)}, "100 samples"),
     ({"sigma": ("window", 10, 20)}, "db8"),
     ({"sigma": ("running", 3)}, "4 samples or more"),

@@ -165,7 +165,8 @@ def _picks():
 NOISE = {
     "time": (lambda: ("before", START + 15, 10), ("window", 500, 1500), ("window", 200, 1200)),
     "window": (lambda: ("window", START + 5, START + 15), ("window", 500, 1500), ("window", 200, 1200)),
-    "pick": (lambda: ("before", _picks()[1], 10), ("window", 500, 1500), ("window", 200, 1200)),
+    "pick of one station": (lambda: ("before", _picks()[1], 10), "pick.time", None),
+    "no pick": (lambda: ("before", Event(), 10), "no picks", None),
     "picks": (lambda: ("before", _picks(), 10), ("window", 500, 1500), ("window", 700, 1700)),
     "event": (lambda: ("before", Event(picks=_picks()), 10), ("window", 500, 1500), ("window", 700, 1700)),
     "seconds": (lambda: ("seconds", 2, 12), ("window", 200, 1200), ("window", 200, 1200)),

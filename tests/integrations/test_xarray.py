@@ -150,6 +150,8 @@ def test_noise_in_seconds_and_times(rng, sigma, expected):
         np.testing.assert_array_equal(lazy.values, wanted)
         with pytest.raises(ValueError, match="interval"):
             array.drop_vars("time").wavefilt.denoise(sigma=sigma)
+        with pytest.raises(ValueError, match="does not increase"):
+            array[:, ::-1].wavefilt.denoise(sigma=sigma)
     elif sigma[0] == "before":
         numbers = array.assign_coords(time=5 + 0.02 * np.arange(2000))
         np.testing.assert_array_equal(numbers.wavefilt.denoise(sigma=("before", 35, 10)).values, wanted)

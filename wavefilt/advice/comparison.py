@@ -141,7 +141,7 @@ class Comparison:
         self.probes = [self.model.draw(rng).astype(rows.dtype).reshape(rows.shape) for _ in range(PROBES)]
         self.pilot = self._estimated_signal()
         live = self.variance > 0
-        shares = self.variance[live] / np.maximum(np.nanvar(self.x[live], axis=1), 1e-300)
+        shares = self.variance[live] / np.maximum(np.nanvar(self.x[live].astype(np.float64), axis=1), 1e-300)
         self.traces, self.of = len(shares), int(self.whole.live.sum())
         self.noise_share = min(float(np.median(shares)), 1)
         self.trials: tuple[Trial, ...] = ()
@@ -168,9 +168,14 @@ class Comparison:
         return self.complete
 
     def judge(self) -> Comparison:
-        """Test the first methods, and more of them until one is not harmful. Raises ValueError if there are none."""
+        """Test the first methods, and more of them until one is not harmful.
+
+        Raises ValueError if there are none, or none removes anything.
+        """
         if not self.trials:
             raise ValueError("; ".join(f"{name}: {why}" for name, why in self.skipped.items()) or "nothing to compare")
+        if not any(trial.residual for trial in self.trials):
+            raise ValueError("nothing is removed by any method: too few samples or traces for a level, or no noise")
         judged = list[Trial]()
         for trial in self.trials:
             behind = trial.errors - self.trials[0].errors
@@ -184,12 +189,13 @@ class Comparison:
         """Denoise and estimate the error. Raises ValueError where options cannot be combined."""
         method = {**self.common, **own}
         y = self._denoised(method, self.taken.rows).reshape(self.x.shape)
-        errors = self._errors(method)
-        uncertainty = _standard_error(errors)
-        risk = max(float(errors.mean()), uncertainty, 1e-12)  # the estimate can be 0
-        gain, gain_error = -10 * math.log10(risk), 10 / math.log(10) * uncertainty / risk
         x = self.x[self.variance > 0].astype(np.float64)
         share = np.nansum((x - y[self.variance > 0]) ** 2) / np.nansum((x - np.nanmean(x, axis=1, keepdims=True)) ** 2)
+        errors = self._errors(method)
+        errors = errors if share else np.ones_like(errors)  # all noise is left, whatever the energy of a few draws
+        uncertainty = _standard_error(errors)
+        risk = max(float(errors.mean()), uncertainty, 1e-12)  # the estimate can be 0
+        gain, gain_error = 10 * math.log10(1 / risk), 10 / math.log(10) * uncertainty / risk
         return Trial({**self.given, **own}, name, gain, gain_error, float(share), own, y, errors)
 
     def candidates(self, transforms: Sequence[str], rules: Sequence[Any]) -> list[dict[str, Any]]:

@@ -117,6 +117,8 @@ class Rule:
             raise OptionError(f"`rule` must return thresholds of shape {sigma.shape} (levels, traces), not {given}")
         if (thresholds < 0).any():
             raise OptionError("`rule` must return thresholds of at least 0")
+        if self.name not in RULES and np.isfinite(sigma).all() and not np.isfinite(thresholds).all():
+            raise OptionError("`rule` must return finite thresholds")
         return thresholds
 
     @property
