@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wavefilt.backends.registry import check_name
-from wavefilt.containers import of_file
+from wavefilt.containers import of_recording
 from wavefilt.errors import printable
 from wavefilt.io import Layout
 from wavefilt.options import DEFAULTS, Options
@@ -19,7 +19,6 @@ from . import as_flags, run_errors, usage_errors
 from .files import read
 from .options import (
     COMPARISON,
-    FILE_LAYOUT,
     INPUT,
     LAYOUT,
     METHOD,
@@ -110,8 +109,7 @@ def _common(parsed: dict[str, Any]) -> tuple[dict[str, Any], Layout]:
 
 def _show(source: str, recording: Recording, found: Comparison, parsed: dict[str, Any]) -> None:
     """Print a comparison: the table, the notes, and the lines that denoise with the best method, or JSON."""
-    layout = {name: parsed[name] for name in ("format", *FILE_LAYOUT)}
-    file, options = of_file(source, recording, layout), {**found.options, "two_dimensional": parsed["two_dimensional"]}
+    file, options = of_recording(recording), {**found.options, "two_dimensional": parsed["two_dimensional"]}
     python, line = file.python(options), file.command(options)
     if not parsed["as_json"]:
         label = "best, but undecided" if found.best.verdict == "undecided" else "best"

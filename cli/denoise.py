@@ -23,7 +23,7 @@ from wavefilt.io.base import named
 from wavefilt.io.files import check_output, open_source, split
 from wavefilt.memory import spelled, whole_bytes_factor
 from wavefilt.options import Clock, to_argv
-from wavefilt.recording import Recording, streamed
+from wavefilt.recording import Recording, Streamed
 from wavefilt.report import Facts
 from wavefilt.transforms import find
 from wavefilt.vocabulary import check
@@ -211,8 +211,8 @@ def _streamed(source: str, target: str, request: Request, limit: int, *automatic
             drawn.total = total
             drawn.update(done - drawn.n)
 
-        options = streamed(opened, request.given, request.preset)
-        result = stream(opened, Path(target), options, limit, backend(request), request.overwrite, advance)
+        planned = Streamed.of(opened, request.given, request.preset)
+        result = stream(opened, Path(target), planned, limit, backend(request), request.overwrite, advance)
     return {
         "input": source,
         "output": target,
@@ -220,10 +220,15 @@ def _streamed(source: str, target: str, request: Request, limit: int, *automatic
         "traces": result.shape[0],
         "samples": result.shape[1],
         "interval_s": opened.interval,
-        **report.resolved(options, result.level),
+        **report.resolved(result.options, result.level),
         **{name: vars(result)[name] for name in MEASURED},
+        **report.declared(planned.noise, result.options),
         "max_memory": limit,
-        "notes": [*opened.notes, *automatic, *([] if result.level else [report.unchanged(options, result.shape[1])])],
+        "notes": [
+            *opened.notes,
+            *automatic,
+            *([] if result.level else [report.unchanged(result.options, result.shape[1])]),
+        ],
         "versions": report.versions(),
     }
 

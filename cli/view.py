@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -37,7 +36,7 @@ def view(input: str, port: int, no_browser: bool, overwrite: bool, **parsed: Any
         from wavefilt import plotting
 
         plotting.check_installed()
-    from wavefilt.containers import of_file
+    from wavefilt.containers import of_recording
     from wavefilt.io.files import check_output
     from wavefilt.plotting import viewer
 
@@ -46,7 +45,7 @@ def view(input: str, port: int, no_browser: bool, overwrite: bool, **parsed: Any
     with usage_errors():
         check_output(recording, Path(target))
     with run_errors(path):
-        traces = of_file(path, recording, {"format": request.format, **asdict(request.layout)})
+        traces = of_recording(recording)
         first = viewer.denoise(traces, request.given, request.backend, request.preset)
 
     page = partial(viewer.Viewer, first, output=target, overwrite=overwrite, target=request.output, words=message)

@@ -197,6 +197,21 @@ def test_windows_that_cannot_be_used_are_not_declared(make, tmp_path):
     np.testing.assert_array_equal(recording.denoise().samples, recording.denoise(sigma="level").samples)
 
 
+def test_traces_with_a_gap_or_a_mute_before_the_trigger_have_their_own_noise():
+    recording = wavefilt.read(seg2_file())
+    traces = recording.samples.copy()
+    traces[1, 300:320], traces[2, :480] = np.nan, 0
+    recording = replace(recording, traces=traces)
+    y = recording.denoise()
+    own = wavefilt.denoise(traces[1:3], "sym8", rule="js", transform="modwt")
+    np.testing.assert_allclose(y.samples[1:3], own, atol=0.05)  # the coarsest band has another factor
+    report = y.trust(recording)
+    assert report.noise[0][0] == "declared"
+    assert np.isnan(report.effect.change[2]).all()
+    assert np.isfinite(report.effect.change[[0, 1, 3]]).any(axis=1).all()
+    assert repr(report) == f"<TrustReport {report.summary()}>"
+
+
 def test_options_without_noise_windows_are_judged_with_it():
     recording = wavefilt.read(seg2_file())
     y = recording.denoise(transform="wp")
@@ -229,6 +244,11 @@ def test_traces_of_different_delays(tmp_path):
     for trace, window in enumerate(windows):
         alone = wavefilt.denoise(recording.traces[trace], "sym8", rule="js", transform="modwt", sigma=window or "level")
         np.testing.assert_array_equal(y.traces[trace], alone)
+    own = {"max_memory": "100MB", "backend": "pywavelets", "overwrite": True}
+    for sigma in ({}, {"sigma": "level"}):
+        wavefilt.denoise_file(tmp_path / "x", tmp_path / "y", **own, **sigma)
+        expected = recording.denoise(backend="pywavelets", **sigma).samples
+        np.testing.assert_array_equal(wavefilt.read(tmp_path / "y").samples, expected)
     recording.write(tmp_path / "x.csv")
     assert (tmp_path / "x.csv").read_text().startswith("trace_1")
     replace(recording, delays=[-0.5] * COUNT).write(tmp_path / "x.csv", overwrite=True)

@@ -140,10 +140,8 @@ def traces_of(
         if kind and not kind.startswith("pandas."):
             raise ValueError(f"`interval` is for arrays; a {kind} has its own")
     if kind == "path":
-        path = os.fsdecode(x)
-        recording = read(path)
-        return of_file(path, recording, {}, axes=axes, sigmas=recording.sigmas(sigma))
-    if kind == "wavefilt.Recording":
+        x = read(x)
+    if isinstance(x, Recording):
         return of_recording(x, axes, x.sigmas(sigma))
     if kind in ("obspy.Stream", "obspy.Trace"):
         return _of_stream(x, sigma, axes)
@@ -174,22 +172,14 @@ def of_recording(
         raise ValueError(f"{recording.source}: a section needs traces of one length")
     sigmas = recording.sigmas(None) if sigmas is None else sigmas
     rows = recording.rows() if len(recording.traces) else np.empty((0, 0))
-    name = f"wavefilt.read({recording.source!r})" if recording.source else "recording"
-    words = ("", "two_dimensional=True")
-    own: dict[str, Any] = {"function": f"{name}.denoise", "samples": f"{name}.samples", "words": words}
+    file = [argument(recording.source)] if recording.source else []
+    for name, value in recording.layout.items():
+        file += [f"--{name}", ",".join(map(str, value)) if isinstance(value, tuple) else str(value)]
+    own: dict[str, Any] = {"function": f"{recording.call}.denoise", "samples": f"{recording.call}.samples"}
+    own |= {"words": ("", "two_dimensional=True"), "file": tuple(file)}
     if axes is not None:
         rows, sigmas = rows[None], [common_noise(sigmas)]
     return Container(rows, recording, tuple(sigmas), (len(recording.traces),), **{**own, **call})
-
-
-def of_file(path: str, recording: Recording, layout: Mapping[str, Any], **more: Any) -> Container:
-    """Return the traces of a recording that was read with the options ``layout`` of `wavefilt.read`."""
-    given = {name: value for name, value in layout.items() if value is not None}
-    words = [argument(path)]
-    for name, value in given.items():
-        words += [f"--{name}", ",".join(map(str, value)) if isinstance(value, tuple) else str(value)]
-    name = f"wavefilt.read({', '.join([repr(path), *(f'{name}={value!r}' for name, value in given.items())])})"
-    return of_recording(recording, function=f"{name}.denoise", samples=f"{name}.samples", file=tuple(words), **more)
 
 
 def argument(path: str) -> str:

@@ -538,24 +538,24 @@ def window_noise(
 
     Levels too coarse for the window have the noise of its coarsest level, scaled for white noise; with a rule for
     coloured noise they are NaN, which stands for the estimate from all coefficients of the level. So are the levels of
-    traces with a run of equal samples in the window; a record has the noise of its other traces.
+    traces with a gap or a run of equal samples in the window; a record has the noise of its other traces.
     """
     if options.ndim == 2:
         return _window_noise_of_sections(traces, parts, options, level, backend)
     window = options.noise.window_in(traces.shape[1])
     length = window.stop - window.start
-    rows = np.ascontiguousarray(traces[:, window])
-    if not np.isfinite(rows).all():
-        raise ValueError(f"the noise window from sample {window.start} to {window.stop} has gaps or infinite samples")
     if options.rule.local:
         return _window_energy(traces, parts, options, level, backend)
     depth = min(level, options.transform.usual_level((length,), options.filters))
     if depth == 0:
         filters = f"{options.filters.name} ({options.filters.dec_len} taps)"
         raise ValueError(f"the noise window has {length} samples, too few for {filters}; give a longer one")
+    inside = traces[:, window]
+    rows = np.where(np.isfinite(inside), inside, 0)
     covered, record = np.zeros(len(rows), bool), options.scope == "record"
     for part, _ in parts:
         covered[part.rows[(part.starts <= window.start) & (part.starts + part.samples >= window.stop)]] = True
+    covered &= ~constant(rows)
     rows = rows[covered] if record and covered.any() else rows
     statistics = backend.statistics([backend.decompose(rows, options.analysis(depth))], options.scope)
     found = options.transform.noise(statistics, "level", options.bands(depth))
@@ -599,7 +599,7 @@ def _window_energy(
     squares, real = np.full((bands, len(traces)), np.nan), options.transform.parts
     for part, depth in parts:
         starts = window.start - part.starts
-        around = (starts >= 0) & (starts + length <= part.samples)
+        around = (starts >= 0) & (starts + length <= part.samples) & ~constant(traces[part.rows, window])
         for start in np.unique(starts[around]):
             own = around & (starts == start)
             rows = part.of(traces)[own]

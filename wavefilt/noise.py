@@ -42,6 +42,8 @@ OCTAVE_WAVELET = "sym8"
 """Wavelet of the MODWT by which windows are found and results are tested: octaves are well separated."""
 DEEPEST = 9
 """Most levels of that MODWT."""
+TINIEST = 1e-300
+"""Power that stands for none where its logarithm is taken."""
 
 
 # ---- models
@@ -238,7 +240,7 @@ def _in_octave(power: Floats, low: float, samples: int) -> Floats:
     frequencies = np.fft.rfftfreq(samples)
     octave = (frequencies >= low) & (frequencies <= 2 * low)
     mean = power[:, octave].mean(axis=1, keepdims=True) if octave.any() else np.full((len(power), 1), np.inf)
-    return np.asarray(np.maximum(mean, 1e-300))
+    return np.asarray(np.maximum(mean, TINIEST))
 
 
 def _continue(power: Floats, lowest: float, octave: Floats, slope: Floats, most: Floats, samples: int) -> None:
@@ -246,7 +248,7 @@ def _continue(power: Floats, lowest: float, octave: Floats, slope: Floats, most:
     frequencies = np.fft.rfftfreq(samples)
     below = frequencies < lowest
     rise = (1.5 * lowest / np.maximum(frequencies[below], 0.5 / samples)) ** np.clip(slope, 0, STEEPEST)
-    power[:, below] = np.fmin(octave * rise, most[:, below])
+    power[:, below] = np.where(octave > TINIEST, np.fmin(octave * rise, most[:, below]), 0)
 
 
 def power_of_white_noise(x: Array) -> Floats:

@@ -23,6 +23,7 @@ from wavefilt.errors import OptionError
 from wavefilt.options import (
     Clock,
     Keywords,
+    Noise,
     NoiseForm,
     Options,
     check_names,
@@ -44,8 +45,6 @@ if TYPE_CHECKING:
 GUARD, GUARD_SAMPLES = 0.05, 8
 """Share of the time before the trigger, and number of samples, at the end of it that are not taken for noise: triggers
 and picks may be late, and filters of the instrument reach ahead."""
-EXAMINED = 100
-"""Most traces whose headers are read to find the noise in a file that is read in parts."""
 LIBRARIES = ("obspy", "xarray", "dascore")
 """`Recording.format` of the traces of their objects, which are not denoised by the recipe for files."""
 LEAST = 64
@@ -100,7 +99,9 @@ def read(
     """
     layout = io.Layout(dtype, endian, ns, dt, columns, delimiter, component, axis)
     contents = io.read(path, layout, format)
-    return contents if isinstance(contents, Recording) else Recording(**vars(contents))
+    recording = contents if isinstance(contents, Recording) else Recording(**vars(contents))
+    given = {"format": format, **vars(layout)}
+    return replace(recording, layout={name: value for name, value in given.items() if value is not None})
 
 
 @dataclass(frozen=True)
@@ -134,11 +135,24 @@ class Recording(io.Contents):
         The noise windows of the headers, if these traces were denoised without another option ``sigma``.
     sigma : option of `denoise`, optional
         The noise that was given for denoising these traces, in seconds, times and picks.
+    layout : dict
+        The options of `wavefilt.read` with which the file was read.
     """
 
     outcome: Outcome | None = None
     noise: DeclaredNoise | None = field(default=None, repr=False)
     sigma: NoiseForm | None = field(default=None, repr=False)
+    layout: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def call(self) -> str:
+        """Python code that reads the file again; "recording" without a file."""
+        options = [f"{name}={value!r}" for name, value in self.layout.items()]
+        return (
+            f"wavefilt.read({', '.join([repr(self.source), *options])})"
+            if self.source not in ("", "-")
+            else "recording"
+        )
 
     @cached_property
     def live(self) -> NDArray[np.bool_]:
@@ -185,23 +199,17 @@ class Recording(io.Contents):
         return Clock(self.intervals[trace], start, len(self.traces[trace]), self.source, delay)
 
     @cached_property
-    def declared_noise(self) -> DeclaredNoise | None:
+    def noise_by_headers(self) -> DeclaredNoise | None:
         """The noise windows before the trigger, origin or first arrival that the headers give; None without any."""
         clocks = [self.clock(i) for i in range(len(self.traces))] if self.onsets else []
-        found = DeclaredNoise.before(self.onsets, clocks)
-        if found is None:
-            return None
-        windows = [w if w and self._measurable(i, w) else None for i, w in enumerate(found.windows)]
-        if not any(windows):
-            return None
-        some = sum(map(bool, windows))
-        words = f", in {some} of {len(windows)} traces" if some < len(windows) else ""
-        return replace(found, windows=tuple(windows), source=found.source + words)
+        return DeclaredNoise.before(self.onsets, clocks)
 
-    def _measurable(self, trace: int, window: Window) -> bool:
-        """Return whether noise can be measured in a window: it has no gaps, and is not muted in a live trace."""
-        inside = arrays.known(self.traces[trace][window[1] : window[2]])
-        return len(inside) == window[2] - window[1] and (_varies(inside) or not self.live[trace])
+    @cached_property
+    def declared_noise(self) -> DeclaredNoise | None:
+        """`noise_by_headers`, or None if every trace is muted there."""
+        found = self.noise_by_headers
+        inside = (x[w[1] : w[2]] for x, w in zip(self.traces, found.windows, strict=True) if w) if found else ()
+        return found if any(map(_varies, inside)) else None
 
     def sigmas(self, sigma: NoiseForm | None, options: Options | None = None) -> list[NoiseForm]:
         """Return the option ``sigma`` of each trace in samples; for None the noise that the headers declare.
@@ -223,11 +231,7 @@ class Recording(io.Contents):
 
         Raises ValueError if the noise does not fit a trace, or is at different samples of the traces of a record.
         """
-        traces = arrays.places(self.sigmas(sigma, options))
-        if len(traces) > 1 and (options.scope == "record" or options.ndim == 2):
-            what = "a section" if options.ndim == 2 else 'scope="record"'
-            raise ValueError(f"{self.source}: {what} needs noise at the same samples of all traces: {sigma!r}")
-        return [(replace(options, sigma=one), rows) for one, rows in traces.items()] or [(options, [])]
+        return grouped(options, self.sigmas(sigma, options), self.source)
 
     @property
     def recipe(self) -> dict[str, Any]:
@@ -333,8 +337,8 @@ class Recording(io.Contents):
 
     def judged_by(self, noisy: Recording) -> NoiseForm:
         """Return the option ``sigma``, in samples and for all traces, with which this result is tested."""
+        # some transforms take no noise window, and their results are tested with it nevertheless
         if self.noise or self.sigma is not None:
-            # some transforms take no noise window, and their results are tested with it nevertheless
             return common_noise(noisy.sigmas(self.sigma))
         return "level" if self.outcome is None else self.outcome.options.sigma
 
@@ -366,7 +370,7 @@ class Recording(io.Contents):
             given |= {"two_dimensional": given.pop("ndim") == 2, "transform": options.transform.word}
             asked = None if self.noise else self.sigma if self.sigma is not None else options.sigma
             given |= {"sigma": asked} | ({} if callable(given["rule"]) else {"rule": options.rule.option})
-            call = f"wavefilt.read({noisy.source!r}).denoise({to_call(to_give(given, **noisy.recipe), declared)})"
+            call = f"{noisy.call}.denoise({to_call(to_give(given, **noisy.recipe), declared)})"
         found = report(
             before,
             after,
@@ -449,7 +453,8 @@ class DeclaredNoise:
         if not used:
             return None
         lengths = " to ".join(dict.fromkeys(f"{length:.4g}" for length in (min(used)[0], max(used)[0])))
-        return cls(tuple(windows), f"{lengths} s before {' or '.join(dict.fromkeys(name for _, name in used))}")
+        some = f", in {len(used)} of {len(windows)} traces" if len(used) < len(windows) else ""
+        return cls(tuple(windows), f"{lengths} s before {' or '.join(dict.fromkeys(name for _, name in used))}{some}")
 
     @property
     def common(self) -> Window | None:
@@ -467,25 +472,55 @@ class DeclaredNoise:
         return ["level"] * len(found) if together and len(set(found)) > 1 else found
 
 
-def streamed(source: Source, given: Mapping[str, Any], preset: str | None = None) -> Options:
-    """Return the options for a file that is read in parts, as `Recording.denoise` would use them.
+def grouped(options: Options, sigmas: Sequence[NoiseForm], source: str) -> list[tuple[Options, list[int]]]:
+    """Return the options with each ``sigma`` of traces, and the numbers of its traces.
 
-    Headers of at most `EXAMINED` traces are read; noise windows and delays that differ between them are not used.
-    Raises ValueError if the noise does not fit the traces.
+    Raises ValueError for the traces of a record with different ones.
     """
-    count, samples = source.shape
-    seismic = io.base.named(source.format).seismic
-    chosen = completed(given, preset, seismic=seismic, interval=source.interval, samples=samples)
-    sigma = chosen.pop("sigma", None)
-    options = checked(chosen)
-    headers = [source.header(int(i)) for i in np.unique(np.linspace(0, count - 1, min(count, EXAMINED)).astype(int))]
-    start = source.starts[0] if source.starts else None
-    clocks = [Clock(source.interval, start, samples, "the file", header.delay or 0.0) for header in headers]
-    if sigma is not None:
-        clock = clocks[0] if len(set(clocks)) == 1 else replace(clocks[0], delay=0.0)
-        return replace(options, sigma=clock.in_samples(sigma))
-    found = DeclaredNoise.before([header.onset for header in headers], clocks)
-    return replace(options, sigma=found.sigmas(options)[0]) if found and found.common else options
+    traces = arrays.places(sigmas)
+    if len(traces) > 1 and (options.scope == "record" or options.ndim == 2):
+        what = "a section" if options.ndim == 2 else 'scope="record"'
+        raise ValueError(f"{source}: {what} needs noise at the same samples of all traces")
+    return [(replace(options, sigma=one), rows) for one, rows in traces.items()] or [(options, [])]
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """The options for each trace of a file that is read in parts, as `Recording.denoise` would use them.
+
+    ``noise`` is what the headers declare, if no other ``sigma`` was given.
+    """
+
+    each: Sequence[Options]
+    noise: DeclaredNoise | None
+
+    @classmethod
+    def of(cls, source: Source, given: Mapping[str, Any], preset: str | None = None, samples: bool = False) -> Streamed:
+        """Read the headers; with ``samples``, ``sigma`` is in samples, as for arrays.
+
+        Raises ValueError for invalid options, and if the noise does not fit a trace.
+        """
+        nothing, intervals = np.broadcast_to(np.float32(0), source.shape), (source.interval,) * source.shape[0]
+        more = source.ids, source.starts, source.delays()
+        headers = Recording(nothing, intervals, source.format, source, source.name, (), *more)
+        options, sigma = headers.options(given, preset)
+        noise = headers.noise_by_headers if sigma is None else None
+        if noise is not None:
+            sigmas = noise.sigmas(options)
+        elif samples and sigma is not None:
+            sigmas = [Noise.of(sigma).sigma] * len(intervals)
+        else:
+            sigmas = headers.sigmas("level" if sigma is None else sigma)
+        each = [options] * len(sigmas)
+        for own, rows in grouped(options, sigmas, source.name):
+            for row in rows:
+                each[row] = own
+        return cls(each, noise)
+
+    @property
+    def usual(self) -> Options:
+        """The options of the first trace with other noise than "level"; they need as much memory as any."""
+        return next((own for own in self.each if own.sigma != "level"), self.each[0])
 
 
 def supports(options: Options, sigma: NoiseForm, traces: int = 0) -> bool:

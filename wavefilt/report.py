@@ -19,7 +19,7 @@ from wavefilt.wavelets.filters import max_level, shorter
 
 if TYPE_CHECKING:
     from wavefilt.engine import Estimate, Outcome
-    from wavefilt.recording import Recording
+    from wavefilt.recording import DeclaredNoise, Recording
 
 SEARCHED = 1 << 18
 """Most samples in which a quiet window is searched for."""
@@ -219,7 +219,7 @@ def describe(before: Recording, after: Recording, seconds: float) -> Facts:
         **_spread("sigma", "", before, outcome, lambda e: e.sigma),
         **_spread("thresholds", "", before, outcome, lambda e: e.thresholds),
         **({name: getattr(statics, name)[0].round(3).tolist() for name in ("shifts", "factors")} if statics else {}),
-        **({"noise": after.noise.source} if after.noise and set(after.noise.sigmas(options)) != {"level"} else {}),
+        **declared(after.noise, options),
         "residual_energy": measured.share,
         "statements": statements(before, after, measured),
         "backend": outcome.backend,
@@ -230,6 +230,11 @@ def describe(before: Recording, after: Recording, seconds: float) -> Facts:
         ],
         "versions": versions(),
     }
+
+
+def declared(noise: DeclaredNoise | None, options: Options) -> Facts:
+    """Return the origin of the noise that headers declare, if these options use it."""
+    return {"noise": noise.source} if noise and set(noise.sigmas(options)) != {"level"} else {}
 
 
 def transformed(recording: Recording, options: Options) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from wavefilt._version import __version__
-from wavefilt.arrays import Array, Counts, Floats, Mask, take
+from wavefilt.arrays import Array, Counts, Floats, Mask, refuse_kinds, take
 from wavefilt.options import Clock, Noise, NoiseForm
 from wavefilt.quality import arrival_shift
 from wavefilt.report import Facts, finite, some
@@ -71,7 +71,7 @@ class Answer:
         return {"signal": signal, "none": none, "undecided": undecided}.get(self.verdict, self.verdict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TrustReport:
     """The result of `report`.
 
@@ -148,6 +148,9 @@ class TrustReport:
         means = levels.mean(axis=2)
         upper = np.quantile(means, 0.75, axis=1, keepdims=True) if live.any() else means
         return np.asarray(self.traces[live][(means > upper + np.log(NOISY)).all(axis=0)])
+
+    def __repr__(self) -> str:
+        return f"<TrustReport {self.summary()}>"
 
     def summary(self) -> str:
         """Return the verdict in one line."""
@@ -409,6 +412,8 @@ def report(
     ValueError
         For arrays of different shapes or without samples, or a noise window that does not lie in them.
     """
+    for a in (noisy, denoised):
+        refuse_kinds(a)
     given = [np.asanyarray(a) for a in (noisy, denoised)]
     if any(np.iscomplexobj(a) for a in given):
         raise TypeError("the trust report needs real samples, not complex ones: take a part or the modulus")
