@@ -8,11 +8,12 @@ from typing import Any
 
 import click
 
-from wavefilt.benchmarks.common.command import Results, progress, with_results
+from wavefilt.benchmarks.common.command import Results, with_results
 from wavefilt.ske import devices
 
 from . import usage_errors
 from .options import COUNT, SIZE, Text
+from .progress import steps
 
 Measured = tuple[dict[str, Any], Callable[[dict[str, Any]], Any]]
 """The result of a study, and the function that makes tables of it."""
@@ -65,7 +66,7 @@ def blocks(results: Results, repeats: int, quick: bool, device: str | None) -> M
     from wavefilt.benchmarks import blocks
 
     sizes = blocks.BLOCKS[1::2] if quick else blocks.BLOCKS
-    return blocks.run(blocks=sizes, repeats=repeats, device=device, progress=progress), blocks.report
+    return blocks.run(blocks=sizes, repeats=repeats, device=device, progress=steps), blocks.report
 
 
 @study(bench, "cpu", repeats=7, quick="Small arrays and few repeats.")
@@ -98,7 +99,7 @@ def laplace_1d(results: Results, samples: int, repeats: int, quick: bool, device
     """Measure the 1-D Laplace operator: CPU loops, and GPU kernels with different access patterns."""
     from wavefilt.benchmarks.laplace import rows
 
-    return rows.run(samples, repeats, rows.QUICK_BUDGET if quick else rows.BUDGET, device, progress), rows.report
+    return rows.run(samples, repeats, rows.QUICK_BUDGET if quick else rows.BUDGET, device, steps), rows.report
 
 
 IMAGE = click.option(
@@ -115,7 +116,7 @@ def laplace_2d(
 
     problem = images.Problem(images.made(*size or (images.QUICK_SIZE if quick else images.SIZE)))
     budget = images.QUICK_BUDGET if quick else images.BUDGET
-    return images.run(problem, repeats, budget, device, progress), images.report
+    return images.run(problem, repeats, budget, device, steps), images.report
 
 
 SCALING = [
@@ -138,4 +139,4 @@ def scaling(
     if not sizes:
         raise ValueError("`most` leaves no size: the smallest is 64Ki")
     budget = study.QUICK_BUDGET if quick else study.BUDGET
-    return study.run(sizes, wavelets or study.WAVELETS, repeats, budget, device, progress, results.keep), study.report
+    return study.run(sizes, wavelets or study.WAVELETS, repeats, budget, device, steps, results.keep), study.report

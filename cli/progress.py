@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from wavefilt.errors import printable
 
 if TYPE_CHECKING:
     from tqdm import tqdm
+
+Step = TypeVar("Step")
 
 
 def bar(name: str | None = None, *, quiet: bool = False, **options: Any) -> tqdm[Any]:
@@ -20,9 +22,10 @@ def bar(name: str | None = None, *, quiet: bool = False, **options: Any) -> tqdm
     return tqdm(leave=False, file=sys.stderr, desc=name and printable(name), disable=silent, **options)
 
 
-def steps(names: Sequence[str]) -> Iterator[str]:
-    """Yield the names of the methods that are compared, with a bar."""
-    with bar("comparing", iterable=names) as drawn:
-        for name in drawn:
-            drawn.set_postfix_str(name)
-            yield name
+def steps(items: Sequence[Step]) -> Iterator[Step]:
+    """Yield the methods that are compared or the steps of a study, with a bar that names them."""
+    with bar(iterable=items) as drawn:
+        for step in drawn:
+            parts = step if isinstance(step, tuple) else (step,)
+            drawn.set_postfix_str(", ".join(str(getattr(part, "label", part)) for part in parts))
+            yield step

@@ -1,12 +1,11 @@
-"""Shared parts of the commands that measure: a progress bar, and the writer of results."""
+"""The writer of results for the commands that measure or estimate."""
 
 from __future__ import annotations
 
 import functools
 import json
 import shutil
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -15,20 +14,8 @@ import click
 
 from wavefilt.benchmarks.common.tables import Report, Row, Sheet
 
-Step = TypeVar("Step")
 Command = TypeVar("Command", bound=Callable[..., None])
 FILE = click.Path(dir_okay=False, path_type=Path)
-
-
-def progress(steps: Sequence[Step]) -> Iterator[Step]:
-    """Yield the steps of a study, with a bar on standard error if that is a terminal."""
-    from tqdm import tqdm
-
-    with tqdm(steps, leave=False, disable=not sys.stderr.isatty()) as bar:
-        for step in bar:
-            parts = step if isinstance(step, tuple) else (step,)
-            bar.set_postfix_str(", ".join(str(getattr(part, "label", part)) for part in parts))
-            yield step
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ from functools import partial
 from pathlib import Path
 
 import click
+from tqdm import tqdm
 
-from wavefilt.benchmarks.common.command import Results, progress
+from wavefilt.benchmarks.common.command import Results
 from wavefilt.benchmarks.common.environment import result
 from wavefilt.benchmarks.common.tables import Row
 from wavefilt.benchmarks.quality import harness, records, tables
@@ -21,7 +22,7 @@ def measured(part: str, quick: bool, field: Sequence[Path] = ()) -> Row:
     if field and part == "sections":
         cases = partial(records.cases_of_sections, field=field)
     started = time.perf_counter()
-    rows = [row for case in progress(list(cases(quick))) for row in rows_of(case)]
+    rows = [row for case in tqdm(list(cases(quick)), leave=False, disable=None) for row in rows_of(case)]
     facts = {"seconds": time.perf_counter() - started, "left_out": harness.left_out(part)}
     return result(f"quality {part}", part=part, **facts, rows=harness.condensed(rows, by))
 
