@@ -20,10 +20,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 
 @dataclass(frozen=True)
 class Results:
-    """Destination of the results of a command: JSON or text to standard output, JSON to a file.
-
-    A file holds measurements of one commit.
-    """
+    """Destination of the results of a command: JSON or text to standard output, JSON to a file."""
 
     as_json: bool = False
     path: Path | None = None
@@ -40,23 +37,11 @@ class Results:
                 raise click.UsageError(str(error)) from error
 
     def keep(self, result: object) -> None:
-        """Write the results so far, if there is a file.
-
-        Raises UsageError for a result that records another commit than that of the checkout: one that continues an
-        older file, or a commit made while measuring. The file then keeps what it has.
-        """
-        if self.path is None:
-            return
-        recorded = result.get("environment", {}).get("commit") if isinstance(result, dict) else None
-        if recorded is not None:
-            from wavefilt.benchmarks.common.environment import commit
-
-            now = commit()
-            if now != recorded:
-                raise click.UsageError(f"{self.path}: measured at commit {recorded}, but the checkout is at {now}")
+        """Write the results so far, if there is a file."""
         from wavefilt.io import write_atomically
 
-        write_atomically(self.path, (json.dumps(result, indent=1) + "\n").encode(), overwrite=True)
+        if self.path is not None:
+            write_atomically(self.path, (json.dumps(result, indent=1) + "\n").encode(), overwrite=True)
 
     def finish(self, result: object, text: Callable[[], str]) -> None:
         """Write the file, and print the results even if that fails."""

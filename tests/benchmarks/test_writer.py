@@ -1,4 +1,4 @@
-"""The writer of results refuses uncommitted changes and mixtures of commits, and pages refuse the former."""
+"""The writer of results refuses uncommitted changes, and so do pages."""
 
 from __future__ import annotations
 
@@ -98,15 +98,6 @@ def test_allowed_changes_are_named_and_pages_refuse_them(checkout, tmp_path):
     assert read(path)["environment"]["commit"].endswith(environment.CHANGED)
     with pytest.raises(documents.Unusable, match="--allow-dirty"):
         documents.tables({"cpu": lambda result: {"": ""}}, tmp_path)
-
-
-def test_a_commit_made_while_measuring_ends_the_file(checkout, tmp_path):
-    path = tmp_path / "result.json"
-    first = git(checkout, "rev-parse", "HEAD")
-    done = study(lambda: commit(checkout, "module.py", "two"))("-o", path)
-    assert done.exit_code == 2
-    assert "the table" in done.output  # the figures are not lost
-    assert read(path) == {"environment": {"commit": first}, "rows": [1]}
 
 
 def test_outside_a_checkout_no_commit_is_recorded(tmp_path, monkeypatch):
