@@ -19,7 +19,7 @@ from wavefilt.benchmarks.common import columns
 from wavefilt.benchmarks.common.columns import MODELS, Implementation, Mismatch, Prepared, labels
 from wavefilt.benchmarks.common.environment import result
 from wavefilt.benchmarks.common.measuring import gpu_time
-from wavefilt.benchmarks.common.tables import Column, Report, Row, Table, size
+from wavefilt.benchmarks.common.tables import Column, Report, Row, sheet, size
 from wavefilt.benchmarks.ske.fit import Case
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import DWT
@@ -161,20 +161,18 @@ def report(found: Row) -> Report:
             heads[f"{kernel}|measured"] = f"?{{times[{name}][median]:us}}"
         for model in MODELS if estimated else ():
             heads[f"SKE|{model}#{name}"] = f"?{{estimates[{name}][{model}]:us}}"
-    times = Table(f"{size(found['samples'])} samples by threads of a block, microseconds", heads)(found)
-    chosen = CHOICES({"rows": [{"label": label[name], **entry} for name, entry in found["choices"].items()]})
+    times = sheet(f"{size(found['samples'])} samples by threads of a block, microseconds", heads, found["rows"])
+    title = "Choice of the block size; regret is its time over the shortest time"
+    chosen = sheet(title, CHOICES, [{"label": label[name], **entry} for name, entry in found["choices"].items()])
     notes = columns.notes(found, at=lambda row: f"{row['block']} threads")
     return Report([times, chosen], notes)
 
 
-CHOICES = Table(
-    "Choice of the block size; regret is its time over the shortest time",
-    {
-        "|kernel": "{label}",
-        "fastest|block": "?{fastest}",
-        "SKE calibrated|would choose": "?{calibrated[block]}",
-        "|regret#calibrated": "?{calibrated[regret]:.3f}",
-        "SKE classic|would choose": "?{classic[block]}",
-        "|regret#classic": "?{classic[regret]:.3f}",
-    },
-)
+CHOICES: dict[str, Column] = {
+    "|kernel": "{label}",
+    "fastest|block": "?{fastest}",
+    "SKE calibrated|would choose": "?{calibrated[block]}",
+    "|regret#calibrated": "?{calibrated[regret]:.3f}",
+    "SKE classic|would choose": "?{classic[block]}",
+    "|regret#classic": "?{classic[regret]:.3f}",
+}

@@ -16,7 +16,7 @@ from wavefilt.arrays import Array
 from wavefilt.benchmarks.common.columns import agreement, release, unavailable
 from wavefilt.benchmarks.common.environment import result
 from wavefilt.benchmarks.common.measuring import different, loop, signal, turns, walls
-from wavefilt.benchmarks.common.tables import Report, Row, Table, number
+from wavefilt.benchmarks.common.tables import Column, Report, Row, number, sheet
 from wavefilt.errors import BackendUnavailable
 from wavefilt.thresholding.rules import MAD_TO_SIGMA
 
@@ -230,35 +230,31 @@ def _ratio(which: str) -> Callable[[Row], str]:
     return ratio
 
 
-CPU_TIMES = Table(
-    "Denoising on the CPU, ms (quartiles in brackets): {environment[threads]} threads; different arrays whose results "
-    "are kept, and the same array again",
-    {
-        "float32 samples": "{name}",
-        "different arrays|wavefilt": "?{different[numba]:quartiles}",
-        "|PyWavelets": "?{different[pywavelets]:quartiles}",
-        "|ratio": _ratio("different"),
-        "same array|wavefilt": "?{same[numba]:quartiles}",
-        "|PyWavelets#same": "?{same[pywavelets]:quartiles}",
-        "|ratio#same": _ratio("same"),
-    },
-)
-GPU_TIMES = Table(
-    "Denoising on the GPU, ms (quartiles in brackets): {method}",
-    {
-        "float32 samples": "{name}",
-        "arrays": "{where}",
-        "different|arrays": "?{different:quartiles}",
-        "same|array": "?{same:quartiles}",
-        "PyWavelets|1 core": "?{others[PyWavelets]:n}",
-        "ptwt|same GPU": "?{others[ptwt]:n}",
-    },
-)
+CPU_TIMES: dict[str, Column] = {
+    "float32 samples": "{name}",
+    "different arrays|wavefilt": "?{different[numba]:quartiles}",
+    "|PyWavelets": "?{different[pywavelets]:quartiles}",
+    "|ratio": _ratio("different"),
+    "same array|wavefilt": "?{same[numba]:quartiles}",
+    "|PyWavelets#same": "?{same[pywavelets]:quartiles}",
+    "|ratio#same": _ratio("same"),
+}
+GPU_TIMES: dict[str, Column] = {
+    "float32 samples": "{name}",
+    "arrays": "{where}",
+    "different|arrays": "?{different:quartiles}",
+    "same|array": "?{same:quartiles}",
+    "PyWavelets|1 core": "?{others[PyWavelets]:n}",
+    "ptwt|same GPU": "?{others[ptwt]:n}",
+}
 
 
 def report(found: Row) -> Report:
     """Return the table of `run`."""
     if found["study"] == "cpu":
-        return Report([CPU_TIMES(found)])
+        title = f"Denoising on the CPU, ms (quartiles in brackets): {found['environment']['threads']} threads; "
+        title += "different arrays whose results are kept, and the same array again"
+        return Report([sheet(title, CPU_TIMES, found["rows"])])
+    title = f"Denoising on the GPU, ms (quartiles in brackets): {found['method']}"
     notes = ["Arrays on the GPU are those of numba-cuda; results are compared with those of the CPU first."]
-    return Report([GPU_TIMES(found)], notes)
+    return Report([sheet(title, GPU_TIMES, found["rows"])], notes)

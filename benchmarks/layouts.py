@@ -18,7 +18,7 @@ from wavefilt import backends, engine
 from wavefilt.benchmarks.common.columns import release
 from wavefilt.benchmarks.common.environment import result
 from wavefilt.benchmarks.common.measuring import difference, gpu_time, signal
-from wavefilt.benchmarks.common.tables import Report, Row, Table, filled
+from wavefilt.benchmarks.common.tables import Column, Report, Row, filled, sheet
 from wavefilt.benchmarks.ske.counts import PAIRS, Problem, analysis_cost, forward, inverse, synthesis_cost
 from wavefilt.ske import devices
 from wavefilt.ske.calibrated import Launch, estimate
@@ -190,28 +190,26 @@ def _by_layout(found: Row) -> list[Row]:
     return list(cases.values())
 
 
-TIMES = Table(
-    "Kernels of the GPU: padded tiles / plain tiles; times in microseconds",
-    {
-        "samples": "{name}",
-        "forward": _pair("times[forward][median]:us"),
-        "forward|by SKE": _pair("estimates[forward]:us"),
-        "inverse": _pair("times[inverse][median]:us"),
-        "inverse|by SKE": _pair("estimates[inverse]:us"),
-        "denoising": _pair("times[denoise][median]:us"),
-        "denoising,|fast math": _pair("times[denoise][median]:us", "fast", "plain fast"),
-        "thousand conflicts,|forward": _pair("profiled[forward]:thousands"),
-        "by the|model": _pair("conflicts[forward]:thousands"),
-        "thousand conflicts,|inverse": _pair("profiled[inverse]:thousands"),
-        "by the|model#2": _pair("conflicts[inverse]:thousands"),
-        "error": "{padded[error]:.1e}",
-    },
-    _by_layout,
-)
+TIMES: dict[str, Column] = {
+    "samples": "{name}",
+    "forward": _pair("times[forward][median]:us"),
+    "forward|by SKE": _pair("estimates[forward]:us"),
+    "inverse": _pair("times[inverse][median]:us"),
+    "inverse|by SKE": _pair("estimates[inverse]:us"),
+    "denoising": _pair("times[denoise][median]:us"),
+    "denoising,|fast math": _pair("times[denoise][median]:us", "fast", "plain fast"),
+    "thousand conflicts,|forward": _pair("profiled[forward]:thousands"),
+    "by the|model": _pair("conflicts[forward]:thousands"),
+    "thousand conflicts,|inverse": _pair("profiled[inverse]:thousands"),
+    "by the|model#2": _pair("conflicts[inverse]:thousands"),
+    "error": "{padded[error]:.1e}",
+}
 
 
 def report(found: Row) -> Report:
     """Return the table of `run`."""
     notes = ["Errors compare float32 with float64, relative to the norm of the result; all four are equal."]
     counter = METRIC if found.get("profiler") else "ncu was not found"
-    return Report([TIMES(found)], [*notes, f"Bank conflicts: {counter}; the model counts interior tiles."])
+    title = "Kernels of the GPU: padded tiles / plain tiles; times in microseconds"
+    notes.append(f"Bank conflicts: {counter}; the model counts interior tiles.")
+    return Report([sheet(title, TIMES, _by_layout(found))], notes)

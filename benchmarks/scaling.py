@@ -23,7 +23,7 @@ from wavefilt.benchmarks.common import columns as common
 from wavefilt.benchmarks.common.columns import Implementation, Prepared
 from wavefilt.benchmarks.common.environment import result
 from wavefilt.benchmarks.common.measuring import different, gpu_time, loop, signal
-from wavefilt.benchmarks.common.tables import Column, Report, Row, Sheet, Table, size
+from wavefilt.benchmarks.common.tables import Column, Report, Row, Sheet, sheet, size
 from wavefilt.benchmarks.ske.counts import denoise
 from wavefilt.benchmarks.ske.estimate import problem as estimated_problem
 from wavefilt.options import Options
@@ -278,13 +278,13 @@ def sheets(result: Row) -> Iterator[Sheet]:
     for (wavelet, taps), group in groupby(result["rows"], key=lambda row: (row["wavelet"], row["taps"])):
         rows = [row | {"over": _over(row)} for row in group]
         names = [name for name in heads if any(name in row["times"] for row in rows)]
-        about, of = f"{wavelet} ({taps} taps)", {"rows": rows}
+        about = f"{wavelet} ({taps} taps)"
         columns = FIRST | {heads[name]: f"?{{times[{name}]:spread}}" for name in names}
-        yield Table(f"{about}: run time in ms, ± half the interquartile range", columns)(of)
+        yield sheet(f"{about}: run time in ms, ± half the interquartile range", columns, rows)
         limits = [more for section, more in LIMITS if any(section in row for row in rows)]
         if limits:
             columns = FIRST | {head: column for more in limits for head, column in more.items()}
-            yield Table(f"{about}: estimates and lower bounds of the CUDA columns, ms", columns)(of)
+            yield sheet(f"{about}: estimates and lower bounds of the CUDA columns, ms", columns, rows)
         if any("document" in row for row in rows):
             yield _document(about, [row for row in rows if "document" in row], names)
 
@@ -305,4 +305,4 @@ def _document(about: str, rows: list[Row], names: list[str]) -> Sheet:
     columns |= {f"{head}|now": f"?{{times[{name}][median]:n}}" for name, head in here.items()}
     columns |= {"ratio|now": f"?{{ratios[{cpu}][cuda]:n}}"} if len(here) == 2 else {}
     title = f"{about}: the thesis of 2010 (GSL on a Core 2 Duo E2200, GeForce 9800 GT, with transfers), ms"
-    return Table(title, columns)({"rows": rows})
+    return sheet(title, columns, rows)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from wavefilt import backends
 from wavefilt.arrays import Array
 from wavefilt.benchmarks.common.measuring import LAUNCHES, difference, gpu_time, walls
-from wavefilt.benchmarks.common.tables import Column, Report, Row, Table
+from wavefilt.benchmarks.common.tables import Column, Report, Row, sheet
 from wavefilt.errors import BackendUnavailable
 from wavefilt.ske import devices
 from wavefilt.ske.calibrated import Launch, estimate
@@ -331,7 +331,7 @@ def report(result: Row, title: str, columns: Mapping[str, Column]) -> Report:
     for name, column in result["columns"].items():
         speed = f": {row['copy'][name]:.1f} GB/s" if name in row["copy"] else ""
         about.append(f"{label[name]}: {column['what']}{speed}.")
-    return Report([Table(title, every)({"rows": lines})], notes(result, *about))
+    return Report([sheet(title, every, lines)], notes(result, *about))
 
 
 def labels(result: Row) -> dict[str, str]:

@@ -54,23 +54,14 @@ def _parts(sizes: list[int], width: int) -> Iterator[list[int]]:
     yield part
 
 
-@dataclass(frozen=True)
-class Table:
-    """A description of how the rows of a result become a sheet.
+def sheet(title: str, columns: Mapping[str, Column], rows: Iterable[Row]) -> Sheet:
+    """Return a sheet with a line for each row of a result.
 
     ``columns`` are formats (see `filled`) by their heads, whose two lines are separated by "|"; text after "#" only
-    distinguishes equal heads. ``title`` is a format of the result; ``rows`` is the name of its rows, or a function that
-    makes them.
+    distinguishes equal heads.
     """
-
-    title: Column
-    columns: Mapping[str, Column]
-    rows: str | Callable[[Row], Iterable[Row]] = "rows"
-
-    def __call__(self, result: Row) -> Sheet:
-        rows = result[self.rows] if isinstance(self.rows, str) else self.rows(result)
-        cells = [[filled(column, row) for column in self.columns.values()] for row in rows]
-        return Sheet(filled(self.title, result), [head.partition("#")[0].split("|") for head in self.columns], cells)
+    cells = [[filled(column, row) for column in columns.values()] for row in rows]
+    return Sheet(title, [head.partition("#")[0].split("|") for head in columns], cells)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 
 from wavefilt.benchmarks.common.columns import place
-from wavefilt.benchmarks.common.tables import Column, Report, Row, Sheet, Table, filled
+from wavefilt.benchmarks.common.tables import Column, Report, Row, Sheet, filled, sheet
 from wavefilt.benchmarks.quality import methods
 
 _XING = """
@@ -119,7 +119,7 @@ def trust(result: Row) -> dict[str, Sheet]:
     }
     columns |= {"harmless": "{harmless}", "of these|called harmful": "{alarms}", "in between": "{between}"}
     columns |= {"undecided": "{undecided} of {count}"}
-    return {"": Table("Verdicts of the trust report on results whose harm is known", columns)(result)}
+    return {"": sheet("Verdicts of the trust report on results whose harm is known", columns, result["rows"])}
 
 
 def ranking(result: Row) -> dict[str, Sheet]:
@@ -127,7 +127,8 @@ def ranking(result: Row) -> dict[str, Sheet]:
     columns: dict[str, Column] = {"records": "{group}", "noise": _declared, "rank correlation": "{correlation:.2f}"}
     columns |= {"loss of|the choice": "{loss_db:.2f} dB", "loss of bayes": "{loss_bayes_db:.2f} dB"}
     columns |= {"loss of js, sym8,|modwt": "{loss_js_db:.2f} dB", "count": "{count}"}
-    return {"": Table("Order of 21 methods by compare: loss against the best of them, mean", columns)(result)}
+    title = "Order of 21 methods by compare: loss against the best of them, mean"
+    return {"": sheet(title, columns, result["rows"])}
 
 
 SHEETS = {"signals": signals, "real-noise": real_noise, "sections": sections, "trust": trust, "ranking": ranking}
