@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from wavefilt.backends.registry import check_name
-from wavefilt.containers import of_recording
 from wavefilt.errors import printable
-from wavefilt.io import Layout
 from wavefilt.options import DEFAULTS, Options
-from wavefilt.recording import Recording
 
 from . import as_flags, run_errors, usage_errors
 from .files import read
@@ -56,7 +54,7 @@ def compare(source: str, rules: tuple[Any, ...], transforms: tuple[str, ...], **
     tested as by --report, and a harmful one is not recommended. Rules that the estimate cannot distinguish are marked
     with =. Nothing is written.
     """
-    common, layout = _common(parsed)
+    common = _common(parsed)
     with usage_errors():
         for rule, transform in product(rules or [None], transforms):
             checked = common | {"rule": rule, "transform": transform, "sigma": "level"}
@@ -65,12 +63,7 @@ def compare(source: str, rules: tuple[Any, ...], transforms: tuple[str, ...], **
             Options(**checked, ndim=2 if parsed["two_dimensional"] else 1)
     from wavefilt.advice import compare
 
-    with run_errors(source):
-        recording = read(source, layout, parsed["format"])
-        axes = (0, 1) if parsed["two_dimensional"] else None
-        given = {"rule": rules or None, "transform": transforms, **common}
-        found = compare(recording, **given, axes=axes, backend=parsed["backend"], progress=steps)
-    _show(source, recording, found, parsed)
+    _rank(source, parsed, compare, rule=rules or None, transform=transforms, **common)
 
 
 @command(
@@ -80,37 +73,40 @@ def compare(source: str, rules: tuple[Any, ...], transforms: tuple[str, ...], **
     *chosen("two_dimensional", NOISE, "backend", LAYOUT, "as_json"),
     example="wavefilt tune seismic.dat --noise-window 0 0.15",
 )
-def tune(source: str, seconds: float, as_json: bool, **parsed: Any) -> None:
+def tune(source: str, seconds: float, **parsed: Any) -> None:
     """Search for the options with the least estimated error on a file, and print the command that uses them.
 
     All rules are compared as by `wavefilt compare`; then transform, wavelet, level, threshold function, noise and
     boundary mode are changed one after the other in the three best methods so far. Nothing is written.
     """
-    common, layout = _common(parsed)
+    common = _common(parsed)
     from wavefilt.advice import tune
 
-    with run_errors(source):
-        recording = read(source, layout, parsed["format"])
-        axes = (0, 1) if parsed["two_dimensional"] else None
-        sigma, backend = common.get("sigma"), parsed["backend"]
-        found = tune(recording, seconds=seconds, sigma=sigma, axes=axes, backend=backend, progress=steps)
-    _show(source, recording, found, parsed | {"as_json": as_json})
+    _rank(source, parsed, tune, seconds=seconds, **common)
 
 
-def _common(parsed: dict[str, Any]) -> tuple[dict[str, Any], Layout]:
-    """Return options of `denoise` that differ from their defaults, and the layout. Raises UsageError."""
+def _common(parsed: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of `denoise` that differ from their defaults. Raises UsageError."""
     with usage_errors():
         check_name(parsed["backend"])
         given = {name: parsed[name] for name in OPTION_NAMES if name in parsed}
         common = {name: value for name, value in given.items() if value not in (None, DEFAULTS[name])}
         noise = noise_of(parsed, Options(sigma=parsed["sigma"], ndim=2 if parsed["two_dimensional"] else 1))
-        return common | ({} if noise is None else {"sigma": noise}), layout_of(parsed)
+        return common | ({} if noise is None else {"sigma": noise})
 
 
-def _show(source: str, recording: Recording, found: Comparison, parsed: dict[str, Any]) -> None:
-    """Print a comparison: the table, the notes, and the lines that denoise with the best method, or JSON."""
-    file, options = of_recording(recording), {**found.options, "two_dimensional": parsed["two_dimensional"]}
-    python, line = file.python(options), file.command(options)
+def _rank(source: str, parsed: dict[str, Any], search: Callable[..., Comparison], **given: Any) -> None:
+    """Rank methods on a file by `wavefilt.compare` or `wavefilt.tune`, and print the result.
+
+    That is the table, the notes, and the lines that denoise with the best method, or JSON.
+    """
+    with usage_errors():
+        layout = layout_of(parsed)
+    with run_errors(source):
+        recording = read(source, layout, parsed["format"])
+        axes = (0, 1) if parsed["two_dimensional"] else None
+        found = search(recording, **given, axes=axes, backend=parsed["backend"], progress=steps)
+    python, line = found.python, found.whole.command(found.options)
     if not parsed["as_json"]:
         label = "best, but undecided" if found.best.verdict == "undecided" else "best"
         best = [f"in Python: {python}", f"{label}: {line}"] if found.recommended else []
