@@ -112,14 +112,6 @@ def command(
     return click.command(name, cls=Command, params=list(parameters), epilog=example and f"Example: {example}")
 
 
-def whole(text: str) -> int:
-    """Parse a number with a binary unit: 65536, 64Ki, 64Mi."""
-    try:
-        return in_bytes(text)
-    except ValueError:
-        raise ValueError(f"{text!r} is no size such as 65536, 64Ki or 64Mi") from None
-
-
 def word_or_numbers(text: str) -> str | float | list[float]:
     """Parse a number or numbers separated by commas; a name or time is checked together with the other options."""
     try:
@@ -161,7 +153,7 @@ def page(text: str) -> str:
 
 
 FILE, FOLDER = click.Path(dir_okay=False), click.Path(file_okay=False)
-COUNT, SIZE = click.IntRange(min=1), Text(whole)
+COUNT, SIZE = click.IntRange(min=1), Text(in_bytes)
 INPUT = Text(files=True)
 """A file; wildcards and ::NAME of an array may be in the name."""
 WAVELET = Text(names=filters.names())
@@ -251,7 +243,7 @@ TABLE = [
            default="auto", help="One of:"),
     Option("-j", "threads", group=COMPUTING, type=COUNT, metavar="N", callback=use_threads, expose_value=False,
            help="Cores: N processes for small files, N threads for a large file. [default: all]"),
-    Option("--max-memory", group=COMPUTING, type=Text(in_bytes), metavar="SIZE",
+    Option("--max-memory", group=COMPUTING, type=SIZE, metavar="SIZE",
            help=f"Memory limit, such as 1GiB, for files of any size ({STREAMED}). "
            "[default: half of the free memory, for files that do not fit]"),
     Option("--fast-math", group=COMPUTING, is_flag=True,

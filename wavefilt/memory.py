@@ -27,14 +27,17 @@ UNITS |= {f"{letter}{word}": base**power for power, letter in enumerate("kmgt", 
 
 
 def in_bytes(size: str | int) -> int:
-    """Return the bytes of a size such as 1000, ``"500MB"`` or ``"1.5 GiB"``; ValueError for anything else."""
+    """Return the bytes, or samples, of a size such as 1000, ``"64Ki"``, ``"500MB"`` or ``"1.5 GiB"``.
+
+    Raises ValueError for anything else, and unless the size is at least 1 and below 8 Ei.
+    """
     if isinstance(size, int) and not isinstance(size, bool):
         found = float(size)
     else:
         match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([a-zA-Z]*)\s*", str(size))
         found = float(match[1]) * UNITS[match[2].lower()] if match and match[2].lower() in UNITS else 0
     if not 1 <= found < 1 << 63:
-        raise ValueError(f"{size!r} is no amount of memory; write it as 500MB or 1GiB")
+        raise ValueError(f"{size!r} is not a size such as 65536, 64Ki, 500MB or 1GiB")
     return int(found)
 
 
