@@ -1,4 +1,4 @@
-"""Calls of `denoise` on the CPU, beside PyWavelets, and on the GPU: `wavefilt bench cpu`, `wavefilt bench cuda`."""
+"""Denoising as a user meets it, beside other libraries: `wavefilt bench cpu`, `wavefilt bench cuda`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pywt
 import wavefilt
 from wavefilt import backends
 from wavefilt.arrays import Array
-from wavefilt.benchmarks.common.columns import agreement, release
+from wavefilt.benchmarks.common.columns import agreement, release, unavailable
 from wavefilt.benchmarks.common.environment import result
 from wavefilt.benchmarks.common.measuring import different, loop, signal, turns, walls
 from wavefilt.benchmarks.common.tables import Column, Report, Row, number, sheet
@@ -175,8 +175,9 @@ def run(backend: str, quick: bool = False, repeats: int = REPEATS) -> Row:
         for case in CASES:
             if where in case.at:
                 wanted = case.reduced(QUICK_SHARE) if quick else case
-                count = min(repeats, QUICK_REPEATS[backend]) if quick else repeats
-                rows.append(_measured(wanted, backend, where, count))
+                row = _measured(wanted, backend, where, min(repeats, QUICK_REPEATS[backend]) if quick else repeats)
+                peer = gpu and not quick and case.shape == (1, 64 * MI) and case.options["rule"] == "universal"
+                rows.append(row | ({"others": _others(case, where, repeats)} if peer else {}))
                 release()
     return result("cuda" if gpu else "cpu", method=METHOD, quick=quick, repeats=repeats, rows=rows)
 
@@ -211,6 +212,16 @@ def _measured(case: Case, backend: str, where: str, repeats: int) -> Row:
     return row
 
 
+def _others(case: Case, where: str, repeats: int) -> dict[str, float]:
+    """Return the milliseconds of the other libraries: PyWavelets for NumPy arrays, ptwt for those on the GPU."""
+    if where == NUMPY:
+        return {"PyWavelets": walls(partial(by_wavedec, case.x, **case.options), 1, 0)["median"]}
+    if unavailable(partial(torch_with_ptwt, "cuda")):
+        return {}
+    x = torch_with_ptwt("cuda").as_tensor(case.x, device="cuda")
+    return {"ptwt": walls(partial(by_ptwt, x, case.options["wavelet"], case.options["level"]), repeats)["median"]}
+
+
 def _ratio(which: str) -> Callable[[Row], str]:
     def ratio(row: Row) -> str:
         times: Any = row.get(which, {})
@@ -233,6 +244,8 @@ GPU_TIMES: dict[str, Column] = {
     "arrays": "{where}",
     "different|arrays": "?{different:quartiles}",
     "same|array": "?{same:quartiles}",
+    "PyWavelets|1 core": "?{others[PyWavelets]:n}",
+    "ptwt|same GPU": "?{others[ptwt]:n}",
 }
 
 

@@ -80,9 +80,9 @@ def cpu(results: Results, repeats: int, quick: bool) -> Measured:
 LAYOUTS = click.option("--layouts", is_flag=True, help="Compare padding and fast math, each on and off, instead.")
 
 
-@study(bench, "cuda", LAYOUTS, repeats=25, quick="Small arrays and few repeats.")
+@study(bench, "cuda", LAYOUTS, repeats=25, quick="Small arrays and few repeats, without other libraries.")
 def cuda(results: Results, layouts: bool, repeats: int, quick: bool) -> Measured:
-    """Measure denoising on the GPU, of device-resident and NumPy arrays; `scaling` has other libraries beside it."""
+    """Compare denoising on the GPU, of device-resident and NumPy arrays, with PyWavelets and ptwt."""
     from wavefilt.benchmarks import calls
     from wavefilt.benchmarks import layouts as kernels
 
