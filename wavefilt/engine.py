@@ -94,10 +94,14 @@ def measure(
     ``noise`` is the noise if it is known; the bands where it is NaN have that of their own coefficients. With
     ``report`` the mean squares are measured too. Return None if samples or the squares of coefficients are not finite.
     """
-    if noise is not None and np.isnan(noise).any():
+    unmeasured = None if noise is None else np.isnan(noise)
+    if noise is not None and unmeasured is not None and unmeasured.any():
         own = options.transform.noise(statistics, "level", options.bands_of(len(noise)))
-        noise = np.where(np.isnan(noise), own, noise)
+        noise = np.where(unmeasured, own, noise)
     sigma, thresholds = options.thresholds(statistics, samples, noise)
+    if unmeasured is not None and unmeasured.all(axis=0).any():  # as without a noise window
+        _, estimated = replace(options, sigma="level").thresholds(statistics, samples, noise)
+        thresholds = np.where(unmeasured.all(axis=0), estimated, thresholds)
     if not (np.isfinite(sigma).all() and np.isfinite(thresholds).all()):
         return None
     return Measured(sigma, thresholds, statistics.mean_square() if report else None)
@@ -569,10 +573,14 @@ def _window_noise_of_sections(
     """Return the noise (bands, sections), or (bands, 1) of a record, from the noise window of the live traces."""
     window, found = options.noise.window_in(x.shape[2]), np.zeros((len(options.bands(level)), len(x)))
     for part, _ in parts:
-        sections = part.of(x)[..., window]
+        sections, live = part.of(x)[..., window], x.shape[1]
         if part.live is not None:
             sections = sections[:, part.live[:, window].all(axis=1)]
+            live = np.count_nonzero(part.live.any(axis=1))
         shape = sections.shape[1:]
+        if 2 * shape[0] < live and options.transform.usual_level((live, shape[1]), options.filters):
+            found[:, part.rows] = np.nan  # most traces have gaps or mutes there
+            continue
         depth = min(level, options.transform.usual_level(shape, options.filters)) if min(shape) else 0
         if depth == 0:
             few = f"the noise window has {shape[0]} traces of {shape[1]} samples, too few for {options.filters.name}"
@@ -582,8 +590,15 @@ def _window_noise_of_sections(
         found[:, part.rows] = options.transform.noise_from_fewer(own, level, options)
     if options.scope == "record":
         rows = np.concatenate([part.rows for part, _ in parts])
-        found = np.sqrt(np.square(found[:, rows]).mean(axis=1, keepdims=True))
+        found = np.sqrt(_mean_of_known(np.square(found[:, rows])))
     return found
+
+
+def _mean_of_known(values: Floats) -> Floats:
+    """Return the mean along the rows (bands, 1) of values that are not NaN; NaN without any."""
+    known = ~np.isnan(values)
+    total, count = np.where(known, values, 0).sum(axis=1, keepdims=True), known.sum(axis=1, keepdims=True)
+    return np.asarray(np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0))
 
 
 def _window_energy(
@@ -616,9 +631,7 @@ def _window_energy(
                     inside = band[:, (times >= first) & (times < last)]
                     squares[i, part.rows[own]] = np.square(np.abs(inside), dtype=np.float64).mean(axis=1) / real
     if options.scope == "record":
-        known = ~np.isnan(squares)
-        total, count = np.where(known, squares, 0).sum(axis=1, keepdims=True), known.sum(axis=1, keepdims=True)
-        squares = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
+        squares = _mean_of_known(squares)
     return np.asarray(np.sqrt(squares))
 
 
