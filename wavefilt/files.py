@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, cycle, groupby
@@ -22,7 +22,7 @@ from typing import Unpack
 import numpy as np
 
 from wavefilt import arrays, engine, memory, threads
-from wavefilt.api import run_groups
+from wavefilt.api import run_with_noise
 from wavefilt.arrays import Array, Floats, Mask
 from wavefilt.backends.interface import Backend
 from wavefilt.chunks import Chunk, cut
@@ -32,8 +32,8 @@ from wavefilt.io.base import Layout
 from wavefilt.io.files import check_kept, open_source, split
 from wavefilt.io.sources import Source, Target
 from wavefilt.memory import Plan, in_bytes
-from wavefilt.options import PRESETS, Keywords, Options, check_names, checked, completed
-from wavefilt.recording import Streamed
+from wavefilt.options import PRESETS, Keywords, NoiseForm, Options, check_names, checked, completed
+from wavefilt.recording import noise_of_source
 from wavefilt.statistics.mergeable import Details, Interval, PassStatistics, State, around_median
 from wavefilt.statistics.reference import Statistics
 from wavefilt.thresholding.shrinkage import Shrinkage
@@ -144,31 +144,31 @@ def denoise_file(
     given, limit = {**options, "wavelet": wavelet}, in_bytes(max_memory)
     checked(completed(given, preset))  # invalid options are found before the file is opened
 
-    if not isinstance(source, (str, os.PathLike)):
-        return stream(
-            source, Path(target), Streamed.of(source, given, preset, samples=True), limit, backend, overwrite, progress
-        )
-    file, _ = split(source)
-    if os.path.exists(target) and os.path.exists(file) and os.path.samefile(file, target):
-        raise ValueError(f"{os.fspath(target)} is the input; choose another output")
-    layout = Layout(dtype=dtype, endian=endian, ns=ns, component=component, axis=axis)
-    with closing(open_source(source, layout, format)) as opened:
-        return stream(
-            opened, Path(target), Streamed.of(opened, given, preset, samples=True), limit, backend, overwrite, progress
-        )
+    with ExitStack() as opened:
+        if isinstance(source, str | os.PathLike):
+            file, _ = split(source)
+            if os.path.exists(target) and os.path.exists(file) and os.path.samefile(file, target):
+                raise ValueError(f"{os.fspath(target)} is the input; choose another output")
+            layout = Layout(dtype=dtype, endian=endian, ns=ns, component=component, axis=axis)
+            source = opened.enter_context(closing(open_source(source, layout, format)))
+        chosen, sigmas, _ = noise_of_source(source, given, preset, samples=True)
+        return stream(source, Path(target), chosen, sigmas, limit, backend, overwrite, progress)
 
 
 def stream(
     source: Source,
     target: Path,
-    streamed: Streamed,
+    options: Options,
+    sigmas: Sequence[NoiseForm],
     limit: int,
     backend: str | Backend,
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> Report:
-    """Denoise an open source as `denoise_file` does."""
-    start, options = time.perf_counter(), streamed.usual
+    """Denoise an open source as `denoise_file` does, each trace with its own option ``sigma``."""
+    start = time.perf_counter()
+    # noise other than "level" needs as much memory as any
+    options = replace(options, sigma=next((sigma for sigma in sigmas if sigma != "level"), "level"))
     check_kept(source.format, source.name, target)
     dtype = arrays.compute_dtype(source.dtype)
     plan = memory.plan(source.shape, dtype, options, limit, backend, source.neighbours, source.overhead)
@@ -176,7 +176,7 @@ def stream(
         with ThreadPoolExecutor(1, "wavefilt-read") as reading, ThreadPoolExecutor(1, "wavefilt-write") as writing:
             work = FileRows(source, out, reading, writing, options, plan, progress)
             if plan.together:
-                work.denoise_whole_traces(streamed)
+                work.denoise_whole_traces(sigmas)
             else:
                 work.denoise_chunks()
             work.flush()
@@ -264,15 +264,14 @@ class FileRows(engine.Rows):
         if last is not None:
             last.result()
 
-    def denoise_whole_traces(self, streamed: Streamed) -> None:
-        """Denoise batches of whole traces."""
+    def denoise_whole_traces(self, sigmas: Sequence[NoiseForm]) -> None:
+        """Denoise batches of whole traces, each trace with its own option ``sigma``."""
         rows, samples = self.shape
         each, step = self.plan.together, -(-rows // REPORTED)
         batches = [slice(a, min(a + each, rows)) for a in range(0, rows, each)]
         for batch, x in zip(batches, self.ahead([(batch, 0, samples)] for batch in batches), strict=True):
             try:
-                groups = arrays.places(streamed.each[batch])
-                outcome = run_groups(x, list(groups.items()), self.plan.backend)
+                outcome = run_with_noise(x, self.options, sigmas[batch], self.plan.backend)
             except NonFiniteSample as error:
                 hint = "; replace it, or set it to NaN to have it treated as a gap"
                 raise NonFiniteSample(error.trace + batch.start, error.sample, hint) from error
