@@ -135,12 +135,19 @@ class Rows(ABC):
         return self.backend.decompose(x, job.analysis)
 
     def write(self, chunk: Chunk, pyramid: Pyramid, shrinkage: Shrinkage, job: Job) -> bool:
-        """Write a chunk, denoised with the shrinkage of all rows; return whether its approximation was finite."""
+        """Write a chunk, denoised with the shrinkage of all rows; return whether its approximation was finite.
+
+        Rows whose thresholds are all 0 stay unchanged bit for bit.
+        """
         options, finite = job.options, bool(np.isfinite(np.abs(pyramid.coefficients[0])).all())
-        y = self.backend.reconstruct(pyramid, shrinkage.of_rows(chunk.rows))
+        own = shrinkage.of_rows(chunk.rows)
+        y = self.backend.reconstruct(pyramid, own)
         if options.trend is not None:
             self._with_trends(chunk, y, y, np.add)
-        self.put(chunk, options.blended(self.x, y) if options.blend else y)
+        y = options.blended(self.x, y)
+        unchanged = ~own.thresholds.any(axis=0)
+        y[unchanged] = self.x[unchanged]
+        self.put(chunk, y)
         return finite
 
     def _fit(self, chunk: Chunk, x: Array, kind: Detrend) -> None:

@@ -288,18 +288,14 @@ class FileRows(engine.Rows):
 
         Every coefficient is computed from the samples, and in the manner, of the whole trace, and medians and sums of
         squares are exact. Noise, thresholds and samples are therefore those of whole traces bit for bit if the backend
-        computes a coefficient in the same way wherever it lies. Dead traces are in no chunk of a record and are written
-        unchanged.
+        computes a coefficient in the same way wherever it lies. Dead traces, and traces too short for one level, are in
+        no chunk and are written unchanged.
         """
         level, options, (count, samples) = self.plan.level, self.options, self.shape
-        if level == 0:
-            for row in range(count):
-                self.leave(row, written=False)
-            return
         if options.rule.values:
             options = replace(options, sigma=0.0)  # the noise, one pass or more over all details, is not used
         job, record = Job(options, level, samples), options.scope == "record"
-        dead = np.array([record and self.constant(row) for row in range(count)], bool)
+        dead = np.array([level == 0 or self.constant(row) for row in range(count)], bool)
         pieces = cut(count, samples, options.halo(level), level, self.plan.chunk // self.x.itemsize, dead)
         sigma, thresholds = np.zeros((2, len(options.bands(level)), count))
         for _, group in groupby(pieces, lambda chunk: record or chunk.rows.start):
@@ -319,15 +315,11 @@ class FileRows(engine.Rows):
                 self.run(own, job, write)
             else:
                 write(own[0], kept)
-            for row in numbers.tolist():
-                if not record and self.constant(row):
-                    sigma[:, row] = thresholds[:, row] = 0
-                if not thresholds[:, row].any():
-                    self.leave(row, written=True)
         for row in np.flatnonzero(dead).tolist():
-            self.leave(row, written=False)
+            self.leave(row)
         details = len(options.transform.bands(level))  # without the approximation
-        self._measured.append((sigma[:details], thresholds[:details]))
+        self.noisy = int(np.count_nonzero(_noisy(sigma[:details], thresholds[:details])))
+        self._measured.append((sigma[: 0 if options.rule.values else details], thresholds[:details]))
 
     def check(self, x: Array, pieces: Sequence[Piece], peak: float) -> None:
         """Raise ValueError if samples of these pieces, side by side, are not finite or overflow in the transform."""
@@ -346,14 +338,9 @@ class FileRows(engine.Rows):
 
     def measured(self) -> tuple[list[Floats], list[Floats]]:
         """Return noise and thresholds (levels, traces) of the traces with noise, or if none has noise, of all."""
-        found, divided = self._measured, not self.plan.together
-        noisy = [_noisy(*batch) for batch in found]
-        if divided:
-            self.noisy = sum(int(np.count_nonzero(live)) for live in noisy)
+        found, noisy = self._measured, [_noisy(*batch) for batch in self._measured]
         if any(map(np.any, noisy)):
             found = [(s[:, live], t[:, live]) for (s, t), live in zip(found, noisy, strict=True)]
-        if self.options.rule.values and divided:
-            found = [(sigma[:0], thresholds) for sigma, thresholds in found]
         return [sigma for sigma, _ in found], [thresholds for _, thresholds in found]
 
     def run(self, group: Sequence[Chunk], job: Job, visit: Callable[[Chunk, Pyramid], object]) -> None:
@@ -389,8 +376,8 @@ class FileRows(engine.Rows):
         parts = [*((i, i + 1) for i in starts), *((i, min(i + READ, samples)) for i in range(0, samples, READ))]
         return bool(np.isfinite(value).all()) and all(bool((self.read(row, *part) == value).all()) for part in parts)
 
-    def leave(self, row: int, written: bool) -> None:
-        """Write a row unchanged; ``written`` tells whether it has been written denoised before."""
+    def leave(self, row: int) -> None:
+        """Write a row unchanged."""
         samples, size = self.shape[1], self.plan.buffer
         parts = [(slice(row, row + 1), a, min(a + size, samples)) for a in range(0, samples, size)]
         for part, x in zip(parts, self.ahead([part] for part in parts), strict=True):
@@ -398,8 +385,7 @@ class FileRows(engine.Rows):
             infinite = np.flatnonzero(np.isinf(x[0]))
             if infinite.size:
                 raise NonFiniteSample(row, first + infinite[0], "; replace it")
-            if not written:
-                self.energy.add(x, x, row)
+            self.energy.add(x, x, row)
             self.store(part[0], first, x)
             self.flush()  # before the buffer is read into again
 
