@@ -8,6 +8,7 @@ import shlex
 import sys
 import time
 from contextlib import closing, suppress
+from dataclasses import replace
 from math import inf, prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ from wavefilt.io.base import named
 from wavefilt.io.files import check_output, open_source, split
 from wavefilt.memory import spelled, whole_bytes_factor
 from wavefilt.options import Clock, to_argv
-from wavefilt.recording import Recording, Streamed
+from wavefilt.recording import Recording, noise_of_source
 from wavefilt.report import Facts
 from wavefilt.transforms import find
 from wavefilt.vocabulary import check
@@ -211,8 +212,8 @@ def _streamed(source: str, target: str, request: Request, limit: int, *automatic
             drawn.total = total
             drawn.update(done - drawn.n)
 
-        planned = Streamed.of(opened, request.given, request.preset)
-        result = stream(opened, Path(target), planned, limit, backend(request), request.overwrite, advance)
+        options, sigmas, noise = noise_of_source(opened, request.given, request.preset)
+        result = stream(opened, Path(target), options, sigmas, limit, backend(request), request.overwrite, advance)
     return {
         "input": source,
         "output": target,
@@ -222,7 +223,7 @@ def _streamed(source: str, target: str, request: Request, limit: int, *automatic
         "interval_s": opened.interval,
         **report.resolved(result.options, result.level),
         **{name: vars(result)[name] for name in MEASURED},
-        **report.declared(planned.noise, result.options),
+        **report.declared(noise, result.options),
         "max_memory": limit,
         "notes": [
             *opened.notes,
@@ -237,7 +238,7 @@ def _intended(before: Recording, request: Request) -> Facts:
     """Return the facts of a dry run. Raises ValueError as the run would, for options or samples that are refused."""
     options, sigma = before.options(request.given, request.preset)
     before.check(options)
-    options = before.by_noise(options, sigma)[0][0]
+    options = replace(options, sigma=next(iter(before.sigmas(sigma, options)), "level"))
     shape, rows = report.transformed(before, options), before.rows()
     options = options.fitting(*shape)
     level = options.level_for(*shape)

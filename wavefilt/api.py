@@ -299,13 +299,20 @@ def run(
     return Outcome(y if y.shape == x.shape else y.reshape(x.shape), options, chosen.name, level, found)
 
 
-def run_groups(
-    rows: Array, groups: Sequence[tuple[Options, list[int]]], backend: str | Backend, report: bool = False
+def run_with_noise(
+    rows: Array, options: Options, sigmas: Sequence[NoiseForm], backend: str | Backend, report: bool = False
 ) -> Outcome:
-    """Denoise the rows of each of the options; of one, all rows. The outcome has the first options."""
+    """Denoise rows, each with its own option ``sigma``; without ``sigmas``, with that of the options.
+
+    Rows with the same noise are denoised together. The outcome has the options of the first row.
+    """
+    groups = [
+        (options if sigma == options.sigma else replace(options, sigma=sigma), own)
+        for sigma, own in arrays.places(sigmas or [options.sigma]).items()
+    ]
     if len(groups) == 1:
         return run(rows, groups[0][0], backend, report)
-    outcomes = [(own, run(rows[own], options, backend, report)) for options, own in groups]
+    outcomes = [(own, run(rows[own], chosen, backend, report)) for chosen, own in groups]
     samples, estimates = np.empty(rows.shape, outcomes[0][1].samples.dtype), []
     for own, outcome in outcomes:
         samples[own] = outcome.samples

@@ -15,7 +15,7 @@ from wavefilt import arrays
 from wavefilt.arrays import Array, Mask
 from wavefilt.backends import registry
 from wavefilt.errors import NonFiniteSample
-from wavefilt.options import Clock, NoiseForm, common_noise, to_argv, to_call, to_give
+from wavefilt.options import Clock, Noise, NoiseForm, common_noise, to_argv, to_call, to_give
 from wavefilt.recording import Recording, read
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ def _of_array(
     batch = np.delete(shape, [axis % len(shape) for axis in along]).tolist()
     traces = rows.reshape(-1, rows.shape[-1])
     recording = Recording(traces, (interval,) * len(traces), format, None, name)
-    noise: NoiseForm = "level" if sigma is None else sigma
+    noise = Noise.of(sigma).sigma
     return Container(rows, recording, (noise,) * len(rows), (*batch, *rows.shape[1:-1]), **call)
 
 

@@ -196,7 +196,7 @@ class _BlockJob(Job):
         shrinkage = Shrinkage(self.options.function(self.samples), thresholds, sigma)
         if not (rows.write(chunk, rows.decompose(chunk, self), shrinkage, self) and np.isfinite(rows.y).all()):
             raise ValueError(f"samples overflow {x.dtype} in the transform; scale them down first")
-        unchanged = ~(thresholds.any(axis=0) & live.ravel())
+        unchanged = ~live.ravel()
         one_end = (part.first == 0) != (part.last == self.samples)
         if self.extends_constants or not one_end:  # details of equal samples are rounding errors
             unchanged |= arrays.constant(x)

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from wavefilt.backends.interface import Backend
     from wavefilt.statics import Statics
 
+Parts = Sequence[tuple[Segments, int]]
+"""Segments of one or more lengths, each with its number of levels."""
 BLOCK = 16 << 20
 """Smallest block of samples in bytes; larger blocks are hardly faster."""
 BLOCKS = 16
@@ -137,12 +139,19 @@ class Rows(ABC):
         return self.backend.decompose(x, job.analysis)
 
     def write(self, chunk: Chunk, pyramid: Pyramid, shrinkage: Shrinkage, job: Job) -> bool:
-        """Write a chunk, denoised with the shrinkage of all rows; return whether its approximation was finite."""
+        """Write a chunk, denoised with the shrinkage of all rows; return whether its approximation was finite.
+
+        Rows whose thresholds are all 0 stay unchanged bit for bit.
+        """
         options, finite = job.options, bool(np.isfinite(np.abs(pyramid.coefficients[0])).all())
-        y = self.backend.reconstruct(pyramid, shrinkage.of_rows(chunk.rows))
+        own = shrinkage.of_rows(chunk.rows)
+        y = self.backend.reconstruct(pyramid, own)
         if options.trend is not None:
             self._with_trends(chunk, y, y, np.add)
-        self.put(chunk, options.blended(self.x, y) if options.blend else y)
+        y = options.blended(self.x, y)
+        unchanged = ~own.thresholds.any(axis=0)
+        y[unchanged] = self.x[unchanged]
+        self.put(chunk, y)
         return finite
 
     def _fit(self, chunk: Chunk, x: Array, kind: Detrend) -> None:
@@ -336,7 +345,7 @@ def _by_steps(
     y: Array | None = None
     estimates = []
     for group in filter(None, groups):
-        for rows, estimate in _SegmentGroup(x, group, options, backend, noise, begun, out).denoised(report):
+        for rows, estimate in _denoise_group(x, group, options, backend, noise, begun, out, report):
             y = _placed(rows, estimate, x, y)
             estimates.append(estimate)
     done = x.copy() if y is None else options.blended(x, y)
@@ -385,131 +394,97 @@ def check_size(x: Array, peak: float, level: int, options: Options) -> None:
         raise ValueError(f"samples of {peak:.3g} overflow {x.dtype} in the transform; scale them down first")
 
 
-class _SegmentGroup:
-    """Segments in memory, each with its number of levels, that share thresholds: of one shape, or all of a record.
+def _denoise_group(
+    x: Array,
+    parts: Parts,
+    options: Options,
+    backend: Backend,
+    window_noise: Floats | None,
+    begun: list[Pyramid],
+    out: Array | None,
+    report: bool,
+) -> list[tuple[Array, Estimate]]:
+    """Denoise segments in memory, each with its number of levels, that share thresholds: of one shape, or of a record.
 
-    ``window_noise`` (bands, traces or 1) is the noise of a noise window. ``begun`` holds the coefficients of the only
-    segments if they are known, and is emptied. ``out`` may take the rows of segments of its shape.
+    Return the denoised rows and the estimate of each part. With cycle spinning, rows are the mean over shifts, and
+    estimates those without a shift. ``window_noise`` (bands, traces or 1) is the noise of a noise window. ``begun``
+    holds the coefficients of the only segments if they are known, and is emptied. ``out`` may take the rows of segments
+    of its shape.
     """
-
-    def __init__(
-        self,
-        x: Array,
-        parts: Sequence[tuple[Segments, int]],
-        options: Options,
-        backend: Backend,
-        window_noise: Floats | None,
-        begun: list[Pyramid],
-        out: Array | None,
-    ) -> None:
-        self.parts, self.options, self.backend, self._window_noise = parts, options, backend, window_noise
-        self._begun, self._out = begun, out
-        self._given = [part.of(x) for part, _ in parts]
-        self._rows, self._trends = [*self._given], list[Trend]()
-        if options.trend is not None:
-            self._trends = [of_rows(rows, options.trend) for rows in self._given]
-            self._rows = [trend.removed(rows) for rows, trend in zip(self._given, self._trends, strict=True)]
-        self._all_shifts = options.shifts(max(depth for _, depth in parts))
-        self._done = list[tuple[Array, Estimate]]()
-
-    def denoised(self, report: bool) -> list[tuple[Array, Estimate]]:
-        """Return the denoised rows and the estimate of each part.
-
-        With cycle spinning, rows are the mean over shifts, and estimates those without a shift.
-        """
-        for turn, shift in enumerate(self._all_shifts):
-            self._turn = turn
-            self._shifts = [tuple(along % (1 << depth) for along in shift) for _, depth in self.parts]
-            noise, pyramids = self._begin()
-            statistics = self._statistics(pyramids)
-            measured = measure(self.options, statistics, self._samples, noise, report and not turn)
-            if measured is None:
-                raise ValueError(SQUARES_OVERFLOW)
-            self._write(pyramids, measured)
-        for (y, _), trend in zip(self._done, self._trends, strict=False):
-            trend.restore(y)
-        return self._done
-
-    def _begin(self) -> tuple[Floats | None, list[Pyramid]]:
-        """Return the noise of a window, or that changes, and the coefficients."""
-        options, pyramids, self._samples, self._curves = self.options, list[Pyramid](), 0, list[list[Curve]]()
-        for rows, shift, (part, depth) in zip(self._rows, self._shifts, self.parts, strict=True):
-            if self._begun:
-                pyramid = self._begun.pop()
-            else:
-                pyramid = self.backend.decompose(_shifted(rows, shift, options.mode), options.analysis(depth))
-            live = pyramid.samples if part.live is None else int(np.count_nonzero(part.live))
-            self._samples += live * (len(part.rows) if options.scope == "record" else 1)
-            pyramids.append(pyramid)
-        if options.noise.changing:
-            return self._changing_noise(pyramids), pyramids
-        if self._window_noise is None:
-            return None, pyramids
-        own = self._window_noise[:, self.parts[0][0].rows if self._window_noise.shape[1] > 1 else [0]]
-        return options.cut(own, max(depth for _, depth in self.parts)), pyramids
-
-    def _changing_noise(self, pyramids: Sequence[Pyramid]) -> Floats:
-        """Return the mean noise (bands, groups), by whose curves the coefficients are divided in place."""
-        options = self.options
-        found = [
-            noise_curves.of_pyramid(pyramid, options, (part.starts - shift).tolist())
-            for pyramid, (part, _), (shift,) in zip(pyramids, self.parts, self._shifts, strict=True)
+    given, deepest = [part.of(x) for part, _ in parts], max(depth for _, depth in parts)
+    trends = [] if options.trend is None else [of_rows(rows, options.trend) for rows in given]
+    rows = [trend.removed(own) for trend, own in zip(trends, given, strict=True)] if trends else [*given]
+    all_shifts, done = options.shifts(deepest), list[tuple[Array, Estimate]]()
+    for turn, whole_shift in enumerate(all_shifts):
+        shifts = [tuple(along % (1 << depth) for along in whole_shift) for _, depth in parts]
+        pyramids = [
+            begun.pop() if begun else backend.decompose(_shifted(own, shift, options.mode), options.analysis(depth))
+            for own, shift, (_, depth) in zip(rows, shifts, parts, strict=True)
         ]
-        sigmas = [np.array([curve.mean for curve in curves]) for curves in found]
-        sigma = noise_curves.pooled(sigmas, options) if options.scope == "record" else sigmas[0]
-        for curves, pyramid, (_, depth) in zip(found, pyramids, self.parts, strict=True):
-            own = options.cut(sigma, depth)
-            self._curves.append([curve.over(noise) for curve, noise in zip(curves, own, strict=True)])
-            noise_curves.change(self._curves[-1], np.divide, pyramid)
-        return sigma
-
-    def _statistics(self, pyramids: Sequence[Pyramid]) -> Statistics:
-        """Return the statistics of the group; of a section with gaps, those of its live rows side by side.
-
-        Interpolated rows have less noise than others, and add something other than noise to neighbouring coefficients.
-        """
-        options, backend = self.options, self.backend
-        measured, gappy = list(pyramids), list[Mask | None]([None] * len(pyramids))
-        mode = "symmetric" if "reflect" in options.mode else options.mode  # which cannot extend a single row
-        for i, (part, _) in enumerate(self.parts):
-            if part.live is not None:
-                there = part.live.any(axis=1)
-                analysis = options.transform.analysis(options.filters, mode, pyramids[i].level)
-                measured[i] = backend.decompose(np.ascontiguousarray(self._rows[i][:, there]), analysis)
-                gappy[i] = None if part.live[there].all() else part.live[there]
-        deepest = max(pyramid.level for pyramid in measured)  # approximations of fewer levels are no band of the others
-        measured = [options.counted(pyramid) if pyramid.level == deepest else pyramid for pyramid in measured]
-        if not any(live is not None for live in gappy):
-            return backend.statistics(measured, options.scope)
-        found: list[list[Array]] = []
-        for pyramid, live in zip(measured, gappy, strict=True):
-            details = pyramid.details
-            if live is not None:
-                shares = options.transform.live_shares(live, pyramid.analysis)
-                details = tuple(d[s >= min(LIVE_SHARE, s.max())] for d, s in zip(details, shares, strict=True))
-            found.append([np.ravel(d) for d in details])
-        return ReferenceStatistics([np.concatenate(bands)[None] for bands in zip(*found, strict=True)])
-
-    def _write(self, pyramids: Sequence[Pyramid], measured: Measured) -> None:
-        """Shrink and reconstruct each part, for the mean of all shifts."""
-        if self._turn == len(self._all_shifts) - 1:
-            self._rows.clear()  # copies, where a trend was removed
-        for i, (pyramid, (part, depth)) in enumerate(zip(pyramids, self.parts, strict=True)):
-            estimate = Estimate.of(measured, part, self._given[i], self.options, depth)
-            shrinkage = estimate.shrinkage(self.options, pyramid.samples)
-            fits = not self._turn and self._out is not None and self._out.shape == self._given[i].shape
-            if self._curves:
-                pyramid = self.backend.shrunk(pyramid, shrinkage)
-                noise_curves.change(self._curves[i], np.multiply, pyramid)
-                y = self.backend.reconstruct(pyramid)
+        samples, noise, curves = 0, None, list[list[Curve]]()
+        for pyramid, (part, _) in zip(pyramids, parts, strict=True):
+            live = pyramid.samples if part.live is None else int(np.count_nonzero(part.live))
+            samples += live * (len(part.rows) if options.scope == "record" else 1)
+        if options.noise.changing:
+            starts = [(part.starts - shift).tolist() for (part, _), (shift,) in zip(parts, shifts, strict=True)]
+            noise, curves = noise_curves.divide(pyramids, starts, options)
+        elif window_noise is not None:
+            noise = options.cut(window_noise[:, parts[0][0].rows if window_noise.shape[1] > 1 else [0]], deepest)
+        measured = measure(options, _statistics(pyramids, rows, parts, options, backend), samples, noise, report)
+        if measured is None:
+            raise ValueError(SQUARES_OVERFLOW)
+        if turn == len(all_shifts) - 1:
+            rows.clear()  # copies, where a trend was removed
+        for i, (pyramid, (part, depth)) in enumerate(zip(pyramids, parts, strict=True)):
+            estimate = Estimate.of(measured, part, given[i], options, depth)
+            shrinkage = estimate.shrinkage(options, pyramid.samples)
+            if curves:
+                pyramid = backend.shrunk(pyramid, shrinkage)
+                noise_curves.change(curves[i], np.multiply, pyramid)
+                y = backend.reconstruct(pyramid)
             else:
-                y = self.backend.reconstruct(pyramid, shrinkage, self._out if fits else None)
-            y = _back(y, self._shifts[i], self.options.mode)
-            if self._turn:
-                mean = self._done[i][0]
-                mean += (y - mean) / (self._turn + 1)
+                fits = not turn and out is not None and out.shape == given[i].shape
+                y = backend.reconstruct(pyramid, shrinkage, out if fits else None)
+            y = _back(y, shifts[i], options.mode)
+            if turn:
+                mean = done[i][0]
+                mean += (y - mean) / (turn + 1)
             else:
-                self._done.append((y, estimate))
+                done.append((y, estimate))
+        del pyramids, pyramid, y  # before the next shift
+        report = False  # of further shifts, nothing is reported
+    for (y, _), trend in zip(done, trends, strict=False):
+        trend.restore(y)
+    return done
+
+
+def _statistics(
+    pyramids: Sequence[Pyramid], rows: Sequence[Array], parts: Parts, options: Options, backend: Backend
+) -> Statistics:
+    """Return the statistics of the group; of a section with gaps, those of its live rows side by side.
+
+    Interpolated rows have less noise than others, and add something other than noise to neighbouring coefficients.
+    """
+    measured, gappy = list(pyramids), list[Mask | None]([None] * len(pyramids))
+    mode = "symmetric" if "reflect" in options.mode else options.mode  # which cannot extend a single row
+    for i, (part, _) in enumerate(parts):
+        if part.live is not None:
+            there = part.live.any(axis=1)
+            analysis = options.transform.analysis(options.filters, mode, pyramids[i].level)
+            measured[i] = backend.decompose(np.ascontiguousarray(rows[i][:, there]), analysis)
+            gappy[i] = None if part.live[there].all() else part.live[there]
+    deepest = max(pyramid.level for pyramid in measured)  # approximations of fewer levels are no band of the others
+    measured = [options.counted(pyramid) if pyramid.level == deepest else pyramid for pyramid in measured]
+    if not any(live is not None for live in gappy):
+        return backend.statistics(measured, options.scope)
+    found: list[list[Array]] = []
+    for pyramid, live in zip(measured, gappy, strict=True):
+        details = pyramid.details
+        if live is not None:
+            shares = options.transform.live_shares(live, pyramid.analysis)
+            details = tuple(d[s >= min(LIVE_SHARE, s.max())] for d, s in zip(details, shares, strict=True))
+        found.append([np.ravel(d) for d in details])
+    return ReferenceStatistics([np.concatenate(bands)[None] for bands in zip(*found, strict=True)])
 
 
 def _shifted(x: Array, shifts: tuple[int, ...], mode: str) -> Array:
@@ -535,9 +510,7 @@ def _back(x: Array, shifts: tuple[int, ...], mode: str) -> Array:
     return x
 
 
-def window_noise(
-    traces: Array, parts: Sequence[tuple[Segments, int]], options: Options, level: int, backend: Backend
-) -> Floats:
+def window_noise(traces: Array, parts: Parts, options: Options, level: int, backend: Backend) -> Floats:
     """Return the noise (bands, traces), or (bands, 1) of a record, from the details of the noise window.
 
     Levels too coarse for the window have the noise of its coarsest level, scaled for white noise; with a rule for
@@ -567,9 +540,7 @@ def window_noise(
     return options.transform.noise_from_fewer(found, level, options)
 
 
-def _window_noise_of_sections(
-    x: Array, parts: Sequence[tuple[Segments, int]], options: Options, level: int, backend: Backend
-) -> Floats:
+def _window_noise_of_sections(x: Array, parts: Parts, options: Options, level: int, backend: Backend) -> Floats:
     """Return the noise (bands, sections), or (bands, 1) of a record, from the noise window of the live traces."""
     window, found = options.noise.window_in(x.shape[2]), np.zeros((len(options.bands(level)), len(x)))
     for part, _ in parts:
@@ -601,9 +572,7 @@ def _mean_of_known(values: Floats) -> Floats:
     return np.asarray(np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0))
 
 
-def _window_energy(
-    traces: Array, parts: Sequence[tuple[Segments, int]], options: Options, level: int, backend: Backend
-) -> Floats:
+def _window_energy(traces: Array, parts: Parts, options: Options, level: int, backend: Backend) -> Floats:
     """Return the noise as `window_noise` does, from the mean square of the traces' own coefficients in the window.
 
     The window is trimmed by `TRIMMED` periods at each end, but by at most a quarter; the rest must have `FEWEST` half

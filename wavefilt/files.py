@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, cycle, groupby
@@ -22,7 +22,7 @@ from typing import Unpack
 import numpy as np
 
 from wavefilt import arrays, engine, memory, threads
-from wavefilt.api import run_groups
+from wavefilt.api import run_with_noise
 from wavefilt.arrays import Array, Floats, Mask
 from wavefilt.backends.interface import Backend
 from wavefilt.chunks import Chunk, cut
@@ -32,8 +32,8 @@ from wavefilt.io.base import Layout
 from wavefilt.io.files import check_kept, open_source, split
 from wavefilt.io.sources import Source, Target
 from wavefilt.memory import Plan, in_bytes
-from wavefilt.options import PRESETS, Keywords, Options, check_names, checked, completed
-from wavefilt.recording import Streamed
+from wavefilt.options import PRESETS, Keywords, NoiseForm, Options, check_names, checked, completed
+from wavefilt.recording import noise_of_source
 from wavefilt.statistics.mergeable import Details, Interval, PassStatistics, State, around_median
 from wavefilt.statistics.reference import Statistics
 from wavefilt.thresholding.shrinkage import Shrinkage
@@ -144,31 +144,31 @@ def denoise_file(
     given, limit = {**options, "wavelet": wavelet}, in_bytes(max_memory)
     checked(completed(given, preset))  # invalid options are found before the file is opened
 
-    if not isinstance(source, (str, os.PathLike)):
-        return stream(
-            source, Path(target), Streamed.of(source, given, preset, samples=True), limit, backend, overwrite, progress
-        )
-    file, _ = split(source)
-    if os.path.exists(target) and os.path.exists(file) and os.path.samefile(file, target):
-        raise ValueError(f"{os.fspath(target)} is the input; choose another output")
-    layout = Layout(dtype=dtype, endian=endian, ns=ns, component=component, axis=axis)
-    with closing(open_source(source, layout, format)) as opened:
-        return stream(
-            opened, Path(target), Streamed.of(opened, given, preset, samples=True), limit, backend, overwrite, progress
-        )
+    with ExitStack() as opened:
+        if isinstance(source, str | os.PathLike):
+            file, _ = split(source)
+            if os.path.exists(target) and os.path.exists(file) and os.path.samefile(file, target):
+                raise ValueError(f"{os.fspath(target)} is the input; choose another output")
+            layout = Layout(dtype=dtype, endian=endian, ns=ns, component=component, axis=axis)
+            source = opened.enter_context(closing(open_source(source, layout, format)))
+        chosen, sigmas, _ = noise_of_source(source, given, preset, samples=True)
+        return stream(source, Path(target), chosen, sigmas, limit, backend, overwrite, progress)
 
 
 def stream(
     source: Source,
     target: Path,
-    streamed: Streamed,
+    options: Options,
+    sigmas: Sequence[NoiseForm],
     limit: int,
     backend: str | Backend,
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> Report:
-    """Denoise an open source as `denoise_file` does."""
-    start, options = time.perf_counter(), streamed.usual
+    """Denoise an open source as `denoise_file` does, each trace with its own option ``sigma``."""
+    start = time.perf_counter()
+    # noise other than "level" needs as much memory as any
+    options = replace(options, sigma=next((sigma for sigma in sigmas if sigma != "level"), "level"))
     check_kept(source.format, source.name, target)
     dtype = arrays.compute_dtype(source.dtype)
     plan = memory.plan(source.shape, dtype, options, limit, backend, source.neighbours, source.overhead)
@@ -176,7 +176,7 @@ def stream(
         with ThreadPoolExecutor(1, "wavefilt-read") as reading, ThreadPoolExecutor(1, "wavefilt-write") as writing:
             work = FileRows(source, out, reading, writing, options, plan, progress)
             if plan.together:
-                work.denoise_whole_traces(streamed)
+                work.denoise_whole_traces(sigmas)
             else:
                 work.denoise_chunks()
             work.flush()
@@ -264,15 +264,14 @@ class FileRows(engine.Rows):
         if last is not None:
             last.result()
 
-    def denoise_whole_traces(self, streamed: Streamed) -> None:
-        """Denoise batches of whole traces."""
+    def denoise_whole_traces(self, sigmas: Sequence[NoiseForm]) -> None:
+        """Denoise batches of whole traces, each trace with its own option ``sigma``."""
         rows, samples = self.shape
         each, step = self.plan.together, -(-rows // REPORTED)
         batches = [slice(a, min(a + each, rows)) for a in range(0, rows, each)]
         for batch, x in zip(batches, self.ahead([(batch, 0, samples)] for batch in batches), strict=True):
             try:
-                groups = arrays.places(streamed.each[batch])
-                outcome = run_groups(x, list(groups.items()), self.plan.backend)
+                outcome = run_with_noise(x, self.options, sigmas[batch], self.plan.backend)
             except NonFiniteSample as error:
                 hint = "; replace it, or set it to NaN to have it treated as a gap"
                 raise NonFiniteSample(error.trace + batch.start, error.sample, hint) from error
@@ -289,18 +288,14 @@ class FileRows(engine.Rows):
 
         Every coefficient is computed from the samples, and in the manner, of the whole trace, and medians and sums of
         squares are exact. Noise, thresholds and samples are therefore those of whole traces bit for bit if the backend
-        computes a coefficient in the same way wherever it lies. Dead traces are in no chunk of a record and are written
-        unchanged.
+        computes a coefficient in the same way wherever it lies. Dead traces, and traces too short for one level, are in
+        no chunk and are written unchanged.
         """
         level, options, (count, samples) = self.plan.level, self.options, self.shape
-        if level == 0:
-            for row in range(count):
-                self.leave(row, written=False)
-            return
         if options.rule.values:
             options = replace(options, sigma=0.0)  # the noise, one pass or more over all details, is not used
         job, record = Job(options, level, samples), options.scope == "record"
-        dead = np.array([record and self.constant(row) for row in range(count)], bool)
+        dead = np.array([level == 0 or self.constant(row) for row in range(count)], bool)
         pieces = cut(count, samples, options.halo(level), level, self.plan.chunk // self.x.itemsize, dead)
         sigma, thresholds = np.zeros((2, len(options.bands(level)), count))
         for _, group in groupby(pieces, lambda chunk: record or chunk.rows.start):
@@ -320,15 +315,11 @@ class FileRows(engine.Rows):
                 self.run(own, job, write)
             else:
                 write(own[0], kept)
-            for row in numbers.tolist():
-                if not record and self.constant(row):
-                    sigma[:, row] = thresholds[:, row] = 0
-                if not thresholds[:, row].any():
-                    self.leave(row, written=True)
         for row in np.flatnonzero(dead).tolist():
-            self.leave(row, written=False)
+            self.leave(row)
         details = len(options.transform.bands(level))  # without the approximation
-        self._measured.append((sigma[:details], thresholds[:details]))
+        self.noisy = int(np.count_nonzero(_noisy(sigma[:details], thresholds[:details])))
+        self._measured.append((sigma[: 0 if options.rule.values else details], thresholds[:details]))
 
     def check(self, x: Array, pieces: Sequence[Piece], peak: float) -> None:
         """Raise ValueError if samples of these pieces, side by side, are not finite or overflow in the transform."""
@@ -347,14 +338,9 @@ class FileRows(engine.Rows):
 
     def measured(self) -> tuple[list[Floats], list[Floats]]:
         """Return noise and thresholds (levels, traces) of the traces with noise, or if none has noise, of all."""
-        found, divided = self._measured, not self.plan.together
-        noisy = [_noisy(*batch) for batch in found]
-        if divided:
-            self.noisy = sum(int(np.count_nonzero(live)) for live in noisy)
+        found, noisy = self._measured, [_noisy(*batch) for batch in self._measured]
         if any(map(np.any, noisy)):
             found = [(s[:, live], t[:, live]) for (s, t), live in zip(found, noisy, strict=True)]
-        if self.options.rule.values and divided:
-            found = [(sigma[:0], thresholds) for sigma, thresholds in found]
         return [sigma for sigma, _ in found], [thresholds for _, thresholds in found]
 
     def run(self, group: Sequence[Chunk], job: Job, visit: Callable[[Chunk, Pyramid], object]) -> None:
@@ -390,8 +376,8 @@ class FileRows(engine.Rows):
         parts = [*((i, i + 1) for i in starts), *((i, min(i + READ, samples)) for i in range(0, samples, READ))]
         return bool(np.isfinite(value).all()) and all(bool((self.read(row, *part) == value).all()) for part in parts)
 
-    def leave(self, row: int, written: bool) -> None:
-        """Write a row unchanged; ``written`` tells whether it has been written denoised before."""
+    def leave(self, row: int) -> None:
+        """Write a row unchanged."""
         samples, size = self.shape[1], self.plan.buffer
         parts = [(slice(row, row + 1), a, min(a + size, samples)) for a in range(0, samples, size)]
         for part, x in zip(parts, self.ahead([part] for part in parts), strict=True):
@@ -399,8 +385,7 @@ class FileRows(engine.Rows):
             infinite = np.flatnonzero(np.isinf(x[0]))
             if infinite.size:
                 raise NonFiniteSample(row, first + infinite[0], "; replace it")
-            if not written:
-                self.energy.add(x, x, row)
+            self.energy.add(x, x, row)
             self.store(part[0], first, x)
             self.flush()  # before the buffer is read into again
 

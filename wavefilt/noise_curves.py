@@ -124,6 +124,24 @@ def of_pyramid(pyramid: Pyramid, options: Options, starts: Sequence[int]) -> lis
     return curves
 
 
+def divide(
+    pyramids: Sequence[Pyramid], starts: Sequence[Sequence[int]], options: Options
+) -> tuple[Floats, list[list[Curve]]]:
+    """Divide the coefficients of groups of rows in place by their noise over its mean; ``starts`` as in `of_pyramid`.
+
+    Return the mean noise (bands, groups), and for each pyramid the curves by which its bands were divided.
+    """
+    found = [of_pyramid(pyramid, options, own) for pyramid, own in zip(pyramids, starts, strict=True)]
+    sigmas = [np.array([curve.mean for curve in curves]) for curves in found]
+    sigma = pooled(sigmas, options) if options.scope == "record" else sigmas[0]
+    relative = list[list[Curve]]()
+    for curves, pyramid in zip(found, pyramids, strict=True):
+        noise = options.cut(sigma, pyramid.level)
+        relative.append([curve.over(own) for curve, own in zip(curves, noise, strict=True)])
+        change(relative[-1], np.divide, pyramid)
+    return sigma, relative
+
+
 def change(curves: Sequence[Curve], operation: np.ufunc, pyramid: Pyramid) -> None:
     """Divide or multiply the coefficients of whole rows by the curves of their bands, in place."""
     analysis = pyramid.analysis

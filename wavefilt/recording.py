@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt import arrays, io
-from wavefilt.api import run, run_groups
+from wavefilt.api import run, run_with_noise
 from wavefilt.arrays import Array
 from wavefilt.backends import Backend, registry
 from wavefilt.engine import Outcome
@@ -214,8 +214,8 @@ class Recording(io.Contents):
     def sigmas(self, sigma: NoiseForm | None, options: Options | None = None) -> list[NoiseForm]:
         """Return the option ``sigma`` of each trace in samples; for None the noise that the headers declare.
 
-        With ``options``, that is left out where they do not support it. Raises ValueError if the noise does not fit a
-        trace.
+        With ``options``, declared noise that they do not support is left out. Raises ValueError if the noise does not
+        fit a trace, or if ``options`` are for a record or a section, and it is at different samples of the traces.
         """
         count = len(self.traces)
         if sigma is None and self.declared_noise:
@@ -224,14 +224,11 @@ class Recording(io.Contents):
             return ["level" if sigma is None else sigma] * count
         # a running window is in samples if no trace has a sampling interval, as in arrays
         in_seconds = sigma[:1] != ("running",) or any(self.intervals)
-        return [self.clock(trace).in_samples(sigma) if in_seconds else sigma for trace in range(count)]
-
-    def by_noise(self, options: Options, sigma: NoiseForm | None) -> list[tuple[Options, list[int]]]:
-        """Return the options with ``sigma`` in samples, as `sigmas` does, and the traces for which they hold.
-
-        Raises ValueError if the noise does not fit a trace, or is at different samples of the traces of a record.
-        """
-        return grouped(options, self.sigmas(sigma, options), self.source)
+        found = [self.clock(trace).in_samples(sigma) if in_seconds else sigma for trace in range(count)]
+        if options and (options.scope == "record" or options.ndim == 2) and len(set(found)) > 1:
+            what = "a section" if options.ndim == 2 else 'scope="record"'
+            raise ValueError(f"{self.source}: {what} needs noise at the same samples of all traces")
+        return found
 
     @property
     def recipe(self) -> dict[str, Any]:
@@ -304,8 +301,8 @@ class Recording(io.Contents):
         taken = arrays.take(self.traces, -1) if isinstance(self.traces, np.ndarray) else None
         rows = taken.rows if taken else self.rows()
         noise = self.declared_noise if sigma is None and options.sigma == "level" else None
-        groups = [(options, [])] if sigma is None and noise is None else self.by_noise(options, sigma)
-        outcome = run_groups(rows, groups, backend, report)
+        sigmas = [] if sigma is None and noise is None else self.sigmas(sigma, options)
+        outcome = run_with_noise(rows, options, sigmas, backend, report)
         asked, used, notes = options.filters.name, outcome.options.filters.name, self.notes
         if used != asked:
             notes = (*notes, f"too few traces or samples for one level of {asked}: {used} is used")
@@ -472,55 +469,25 @@ class DeclaredNoise:
         return ["level"] * len(found) if together and len(set(found)) > 1 else found
 
 
-def grouped(options: Options, sigmas: Sequence[NoiseForm], source: str) -> list[tuple[Options, list[int]]]:
-    """Return the options with each ``sigma`` of traces, and the numbers of its traces.
+def noise_of_source(
+    source: Source, given: Mapping[str, Any], preset: str | None = None, samples: bool = False
+) -> tuple[Options, list[NoiseForm], DeclaredNoise | None]:
+    """Return the options and the ``sigma`` of each trace with which `Recording.denoise` would denoise a file.
 
-    Raises ValueError for the traces of a record with different ones.
+    Only its headers are read. The last element is the noise that they declare, if no other ``sigma`` is given. With
+    ``samples``, ``sigma`` is in samples, as for arrays. Raises ValueError for invalid options, and if the noise does
+    not fit a trace.
     """
-    traces = arrays.places(sigmas)
-    if len(traces) > 1 and (options.scope == "record" or options.ndim == 2):
-        what = "a section" if options.ndim == 2 else 'scope="record"'
-        raise ValueError(f"{source}: {what} needs noise at the same samples of all traces")
-    return [(replace(options, sigma=one), rows) for one, rows in traces.items()] or [(options, [])]
-
-
-@dataclass(frozen=True)
-class Streamed:
-    """The options for each trace of a file that is read in parts, as `Recording.denoise` would use them.
-
-    ``noise`` is what the headers declare, if no other ``sigma`` was given.
-    """
-
-    each: Sequence[Options]
-    noise: DeclaredNoise | None
-
-    @classmethod
-    def of(cls, source: Source, given: Mapping[str, Any], preset: str | None = None, samples: bool = False) -> Streamed:
-        """Read the headers; with ``samples``, ``sigma`` is in samples, as for arrays.
-
-        Raises ValueError for invalid options, and if the noise does not fit a trace.
-        """
-        nothing, intervals = np.broadcast_to(np.float32(0), source.shape), (source.interval,) * source.shape[0]
-        more = source.ids, source.starts, source.delays()
-        headers = Recording(nothing, intervals, source.format, source, source.name, (), *more)
-        options, sigma = headers.options(given, preset)
-        noise = headers.noise_by_headers if sigma is None else None
-        if noise is not None:
-            sigmas = noise.sigmas(options)
-        elif samples and sigma is not None:
-            sigmas = [Noise.of(sigma).sigma] * len(intervals)
-        else:
-            sigmas = headers.sigmas("level" if sigma is None else sigma)
-        each = [options] * len(sigmas)
-        for own, rows in grouped(options, sigmas, source.name):
-            for row in rows:
-                each[row] = own
-        return cls(each, noise)
-
-    @property
-    def usual(self) -> Options:
-        """The options of the first trace with other noise than "level"; they need as much memory as any."""
-        return next((own for own in self.each if own.sigma != "level"), self.each[0])
+    nothing, intervals = np.broadcast_to(np.float32(0), source.shape), (source.interval,) * source.shape[0]
+    more = source.ids, source.starts, source.delays()
+    headers = Recording(nothing, intervals, source.format, source, source.name, (), *more)
+    options, sigma = headers.options(given, preset)
+    noise = headers.noise_by_headers if sigma is None else None
+    if noise is not None:
+        return options, noise.sigmas(options), noise
+    if samples and sigma is not None:
+        return options, [Noise.of(sigma).sigma] * len(intervals), None
+    return options, headers.sigmas(sigma, options), None
 
 
 def supports(options: Options, sigma: NoiseForm, traces: int = 0) -> bool:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Unpack
 
 import numpy as np
 
-from wavefilt.api import run_groups
-from wavefilt.arrays import Floats, places
+from wavefilt.api import run_with_noise
+from wavefilt.arrays import Floats
 from wavefilt.backends import Backend, registry
 from wavefilt.containers import traces_of
 from wavefilt.options import Keywords, Options, check_names
@@ -66,8 +65,7 @@ def estimate_sigma(
     taken = traces_of(x, options.get("sigma"), axis, axes).checked()
     plain: Keywords = {**options, "sigma": "level"}
     checked = Options(wavelet, **plain, ndim=taken.ndim)
-    groups = [(replace(checked, sigma=sigma), own) for sigma, own in places(taken.sigmas).items()]
-    outcome = run_groups(taken.rows, groups or [(checked, [])], backend, report=True)
+    outcome = run_with_noise(taken.rows, checked, taken.sigmas, backend, report=True)
     bands = len(checked.bands(max(outcome.level, 1)))  # at least one, with NaN for traces that are too short
     total, count = np.zeros((2, bands, len(taken.rows)))
     for estimate in outcome.estimates:

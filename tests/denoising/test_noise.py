@@ -55,6 +55,11 @@ class TestEstimateSigma:
         np.testing.assert_allclose(found, np.repeat([[1, 2, 5, 10]], len(found), axis=0), rtol=0.3)
         np.testing.assert_array_equal(wavefilt.estimate_sigma(x, **options), found[0])
 
+    def test_change_points_may_be_a_list(self, x):
+        found = [wavefilt.estimate_sigma(x, sigma=("intervals", points)) for points in ((512,), [512], np.array([512]))]
+        np.testing.assert_array_equal(found, found[:1] * 3)
+        assert wavefilt.compare(x, sigma=("intervals", [512]), rule="bayes").trials
+
     def test_shapes_follow_the_axes(self, x):
         assert wavefilt.estimate_sigma(x[0]).shape == ()
         assert wavefilt.estimate_sigma(x.reshape(2, 2, -1)).shape == (2, 2)

@@ -14,8 +14,8 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from wavefilt.api import run, run_groups
-from wavefilt.arrays import Array, Floats, places
+from wavefilt.api import run, run_with_noise
+from wavefilt.arrays import Array, Floats
 from wavefilt.backends import Backend, registry
 from wavefilt.containers import Container, traces_of
 from wavefilt.noise import for_ranking
@@ -242,11 +242,11 @@ class Comparison:
         options = Options(**method, ndim=self.taken.ndim)
         if "sigma" in method:
             return run(rows, options, self.backend).samples
-        groups = [
-            (replace(options, sigma=sigma) if not self.declared or supports(options, sigma) else options, own)
-            for sigma, own in places(sigmas or self.taken.sigmas).items()
-        ]
-        return run_groups(rows, groups, self.backend).samples
+        sigmas = sigmas or self.taken.sigmas
+        if self.declared:
+            usable = {sigma for sigma in set(sigmas) if supports(options, sigma)}
+            sigmas = [sigma if sigma in usable else options.sigma for sigma in sigmas]
+        return run_with_noise(rows, options, sigmas, self.backend).samples
 
     def _verdict(self, trial: Trial) -> harm.Verdict:
         """Return the verdict of the trust report on a method, for sections on the first one."""
