@@ -306,10 +306,7 @@ def run_with_noise(
 
     Rows with the same noise are denoised together. The outcome has the options of the first row.
     """
-    groups = [
-        (options if sigma == options.sigma else replace(options, sigma=sigma), own)
-        for sigma, own in arrays.places(sigmas or [options.sigma]).items()
-    ]
+    groups = [(options.with_noise(sigma), own) for sigma, own in arrays.places(sigmas or [options.sigma]).items()]
     if len(groups) == 1:
         return run(rows, groups[0][0], backend, report)
     outcomes = [(own, run(rows[own], chosen, backend, report)) for chosen, own in groups]

@@ -590,6 +590,18 @@ class Options:
             found[[band.level > level - self.keep for band in bands]] = 0
         return sigma, found
 
+    def with_noise(self, sigma: NoiseForm) -> Options:
+        """Return the options with this noise: always the same object, for which backends keep what they prepare."""
+        if sigma == self.sigma:
+            return self
+        if sigma not in self._others:
+            self._others[sigma] = replace(self, sigma=sigma)
+        return self._others[sigma]
+
+    @cached_property
+    def _others(self) -> dict[NoiseForm, Options]:
+        return {}
+
     @cached_property
     def known_rule(self) -> Literal["linear", "bayes", "fixed", None]:
         """The formula of the thresholds, for backends that compute them: given, a multiple of the noise, or bayes."""
