@@ -272,7 +272,8 @@ def show(facts: Facts, request: Request, line: bool) -> None:
 def _line(facts: Facts) -> str:
     start = f"{facts['input']} -> {facts['output']}  {facts['method']}"
     if "dry_run" in facts:
-        return f"{start}  {facts['format']}, {facts['traces']} traces (dry run)"
+        count = f"{facts['traces']} trace{'s' * (facts['traces'] != 1)}"
+        return f"{start}  {facts['format']}, {count} (dry run)"
     sigma = sorted(set(facts["sigma"]))
     spread = "..".join(f"{value:.3g}" for value in (sigma if len(sigma) < 3 else [sigma[0], sigma[-1]])) or "unknown"
     residual = f"residual {float(format(100 * facts['residual_energy'], '.2g')):g} % of the energy"

@@ -151,7 +151,7 @@ def _check_outputs(jobs: list[tuple[str, str]], request: Request) -> None:
         if same := inputs.get(_identity(path)):
             raise click.UsageError(f"{path} is the input {same}; choose another output")
         if _identity(path) in seen:
-            hint = "choose another name for one" if len(jobs) == 1 else "name them with -o, one at a time"
+            hint = "choose another name for one of them" if len(jobs) == 1 else "name them with -o, one at a time"
             raise click.UsageError(f"two outputs would be the same file, {path}; {hint}")
         seen.add(_identity(path))
     for path in outputs:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import fields, replace
@@ -80,8 +81,9 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments; `--noise-window none` is another spelling of `--sigma level`."""
         text = "\0".join(args).replace("--noise-window=none", "--noise-window\0none")
-        if re.search(r"--noise-window\0none\0-?[\d.]+(\0|$)", text):
-            raise click.UsageError("--noise-window takes two times, or none alone", ctx)
+        second = re.search(r"--noise-window\0none\0(-?[\d.]+)(\0|$)", text)
+        if second and not os.path.exists(second[1]):  # a file may have such a name
+            raise click.UsageError("--noise-window takes two times, or only the word none", ctx)
         return super().parse_args(
             ctx, text.replace("--noise-window\0none", "--sigma\0level").split("\0") if args else []
         )
@@ -133,7 +135,7 @@ def numbers(text: str) -> tuple[int, ...]:
         raise ValueError(f"{text!r} is not a list like 2,4-6")
     ends = [[int(number) for number in part.split("-")] for part in text.split(",")]
     if any(end[0] > end[-1] for end in ends):
-        raise ValueError(f"{text!r}: ranges increase, as 4-6")
+        raise ValueError(f"{text!r}: a range must increase, such as 4-6")
     return tuple(number for end in ends for number in range(end[0], end[-1] + 1))
 
 

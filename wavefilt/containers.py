@@ -43,7 +43,7 @@ class Container:
     samples, imports : str
         Python code for the samples as an array (traces, samples), and the import that it needs.
     file : tuple of str
-        Arguments of `wavefilt denoise` for the file and its layout; empty for objects.
+        Arguments of `wavefilt denoise` for the file and its layout; empty for objects without a file.
     """
 
     rows: Array

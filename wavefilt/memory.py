@@ -175,7 +175,7 @@ def _check_chunks(options: Options, backend: Backend, whole: str) -> None:
         f"`rule={options.rule.option!r}`": whole_rule,
         f"`transform={options.transform.word!r}`": options.halo(1) is None,
         f"`spins={options.spins}`": options.spins > 1,
-        f"`sigma={options.sigma!r}`": options.noise.window is not None or options.noise.changing,
+        "noise in a window, or that changes,": options.noise.window is not None or options.noise.changing,
         f"`backend={backend.name!r}`": backend.chunk_bytes_factor is None,
     }
     for option, needs_whole in refused.items():

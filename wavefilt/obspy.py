@@ -172,7 +172,7 @@ def _moment(part: object, trace: Trace) -> object:
         return [_moment(one, trace) for one in part]
     mine = [pick.time for pick in picks if _same_station(pick, trace)]
     if not mine:
-        raise ValueError("no pick is of its station; give a time, such as pick.time, for all stations")
+        raise ValueError("no pick belongs to its station; give a time, such as pick.time, for all stations")
     return _moment(min(mine), trace)
 
 

@@ -334,7 +334,9 @@ class _Thresholds:
 
 
 class _Band:
-    """Coefficients of a band, with their limits and centres, and mean energies R: ``kept``, (channels, coefficients).
+    """The coefficients of a band that are still needed, with their limits, centres and mean energies R: ``kept``.
+
+    Each of these is an array (channels, coefficients).
 
     Coefficients are numbered from the start of the stream: ``first`` is the number of the first one kept, ``shrunk``
     that of the first that is not shrunk yet, and ``arrived`` coefficients have arrived. ``recent`` is |W|²/limit² of

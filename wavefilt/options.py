@@ -221,6 +221,8 @@ class Clock:
     def seconds(self, moment: Moment) -> float:
         """Return a moment on the time axis. Raises ValueError for a date if the date of the samples is unknown."""
         if is_number(moment):
+            if not math.isfinite(moment):
+                raise OptionError(f"a time must be a finite number of seconds, not {moment}")
             return float(moment)
         date = _utc(moment)
         if self.start is None:
@@ -292,7 +294,7 @@ class Clock:
             raise OptionError(f"change points {points!r} must be a list of seconds or times")
         found = [self.sample(self.seconds(point)) for point in points]
         if any(a >= b for a, b in pairwise(found)):
-            raise OptionError(f"change points {points!r} must increase, by one sample or more")
+            raise OptionError(f"change points {points!r} must increase by at least one sample")
         return tuple(point for point in found if 0 < point < self.samples) or ((self.samples,) if found else ())
 
 

@@ -161,9 +161,10 @@ def statements(before: Recording, after: Recording, measured: Energies | None = 
         return []
     options = outcome.options
     given = bool(options.rule.values) or not isinstance(options.sigma, str | tuple)  # thresholds or noise in numbers
+    window = "" if isinstance(options.sigma, tuple) else ", or give a noise window"
     squares, residual, peak = measured or energies(before, after)
     most = float(squares.sum())
-    # the noise, which takes longer, is no more than the record; its model is for real samples
+    # estimating the noise takes longer, and is only needed if little was removed; its model is for real samples
     measurable = 0 < residual < LITTLE * most and not before.complex
     noise = noise_energy(before, after.judged_by(before), peak or 1.0) if measurable else 0.0
     if residual < LITTLE * noise or residual == 0 < most:
@@ -171,11 +172,11 @@ def statements(before: Recording, after: Recording, measured: Energies | None = 
         if residual:
             share = max(100 * residual / noise, 0.01)
             little = f"almost {little}, {share:.1g} % of the energy of the noise"
-        found.append(little + ("" if given else ": try `preset=strong`, or give a noise window"))
+        found.append(little + ("" if given else f": try `preset=strong`{window}"))
     if residual > MUCH * most:
         much = f"{100 * residual / most:.0f} % of the variance of the record was removed as noise: check the residual"
         gentler = "; `preset=gentle` removes less" if options.rule.local else ""
-        found.append(much + ("" if given else f", or give a noise window{gentler}"))
+        found.append(much + ("" if given else window + gentler))
     interval = before.recipe["interval"]
     if interval and not before.complex and len({len(trace) for trace in before.traces}) == 1:
         lines = hum(before.rows() - after.rows(), interval)
@@ -244,14 +245,15 @@ def transformed(recording: Recording, options: Options) -> tuple[int, ...]:
 
 
 def unchanged(options: Options, samples: int) -> str:
-    """Return the note for samples too few for one level, with wavelets that would have one."""
+    """Return the note on why a file is unchanged, with a wavelet that would have a level, if any."""
     if options.level == 0:
         return "unchanged: no levels were asked for"
     if not samples:
         return "unchanged: no samples"
     name, other = options.filters.name, shorter(samples, options.filters, 1)
-    if options.ndim == 1 and options.deepest(samples):
+    if options.deepest(*[samples] * options.ndim):
         few, other = f"no segment between gaps is long enough for one level of {name}", None
+        few = few if options.ndim == 1 else "all samples of the section are equal"
     elif options.ndim == 2:
         few = f"too few traces or samples for one level of {name} along both axes"
     else:

@@ -219,9 +219,9 @@ def _measuring(c: Tile, band: int) -> DeviceFunction:
 
     @device
     def at_the_ends(energies, source, start, counts, k, scale, thread):
-        """Compute the groups that are all in the band, from ``low`` to ``high``; a thread each of the other energies.
+        """Compute whole groups inside the band, from ``low`` to ``high``, and the other energies, one per thread.
 
-        None are needed beyond ``end``: a coarser band ends at a later time than a finer one.
+        Energies beyond ``end`` are not needed, because coarser bands end later than finer ones.
         """
         count = counts[band]
         end = min(max(count, (counts[coarser] + 1 >> 1) * step) + tail - k + 3 >> 2, groups)

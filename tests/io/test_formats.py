@@ -379,7 +379,7 @@ def test_miniseed_keeps_encodings_records_gaps_and_times(tmp_path, rng, parts, t
         obspy.Stream([one, two]).write(file, format="MSEED", encoding=encoding, reclen=records, byteorder=order)
         traces += [one, two]
     recording = read(file.getvalue())
-    assert all("samples are written rounded" in note for note in recording.notes)
+    assert all("samples are rounded when written" in note for note in recording.notes)
     denoised = recording.denoise("db2", preset="gentle", two_dimensional=two_dimensional)
     again = _obspy_read(io.BytesIO(written(denoised, tmp_path)), "MSEED")
     found = [(stats.encoding, stats.record_length, stats.byteorder) for stats in (t.stats.mseed for t in again)]

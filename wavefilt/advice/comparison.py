@@ -170,12 +170,14 @@ class Comparison:
     def judge(self) -> Comparison:
         """Test the first methods, and more of them until one is not harmful.
 
-        Raises ValueError if there are none, or none removes anything.
+        Raises ValueError if there are no methods, or if none removes anything.
         """
         if not self.trials:
             raise ValueError("; ".join(f"{name}: {why}" for name, why in self.skipped.items()) or "nothing to compare")
         if not any(trial.residual for trial in self.trials):
-            raise ValueError("nothing is removed by any method: too few samples or traces for a level, or no noise")
+            raise ValueError(
+                "no method removes anything: too few samples or traces for a level, no noise, or thresholds of 0"
+            )
         judged = list[Trial]()
         for trial in self.trials:
             behind = trial.errors - self.trials[0].errors
@@ -192,7 +194,7 @@ class Comparison:
         x = self.x[self.variance > 0].astype(np.float64)
         share = np.nansum((x - y[self.variance > 0]) ** 2) / np.nansum((x - np.nanmean(x, axis=1, keepdims=True)) ** 2)
         errors = self._errors(method)
-        errors = errors if share else np.ones_like(errors)  # all noise is left, whatever the energy of a few draws
+        errors = errors if share else np.ones_like(errors)  # all noise remains, whatever a few draws suggest
         uncertainty = _standard_error(errors)
         risk = max(float(errors.mean()), uncertainty, 1e-12)  # the estimate can be 0
         gain, gain_error = 10 * math.log10(1 / risk), 10 / math.log(10) * uncertainty / risk

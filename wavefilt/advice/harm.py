@@ -149,7 +149,7 @@ def find(
         null = _ratios_of_noise(x, flat, model, residual_of, cell) if tested else np.empty(0)
         share = widths(noise.shape[1])
         energy = max(float(np.sum(cells.weight.sum(axis=1) * (noise @ share))), 1e-300)
-        known = noise.any(axis=1)  # traces without noise, as those muted in the window, are left out
+        known = noise.any(axis=1)  # traces without noise, such as those muted in the window, are left out
         removed = float(np.sum(cells.residual[known] @ share)) / energy
         total = float(np.sum(cells.growth(noise)[known])) / energy
         effects.append(Effect(model, cell, unit, change, p_values(ratio, null), total, removed - total, noise))

@@ -164,14 +164,18 @@ class Contents:
             return self.traces
         if len(lengths := {len(trace) for trace in self.traces}) > 1:
             sizes = f"{len(lengths)} lengths ({min(lengths)} to {max(lengths)} samples)"
-            raise FormatError(f"{self.source}: traces of {sizes} are not one array; .mseed files hold them")
+            raise FormatError(
+                f"{self.source}: traces of {sizes} are not one array: use Recording.traces, or write a .mseed file"
+            )
         return np.array(self.traces)
 
     @property
     def interval(self) -> float | None:
         """Sampling interval of all traces in seconds, None if unknown. Raises FormatError if they differ."""
         if len(set(self.intervals)) > 1:
-            raise FormatError(f"{self.source}: traces of different sampling intervals; .mseed files hold them")
+            raise FormatError(
+                f"{self.source}: different sampling intervals: use Recording.intervals, or write a .mseed file"
+            )
         return self.intervals[0] if self.intervals else None
 
     @cached_property

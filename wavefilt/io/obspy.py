@@ -69,7 +69,7 @@ class ObspyFormat(Format):
                 raise FormatError(f"{trace.id} claims {trace.stats.npts} samples and holds {len(samples)}")
         intervals = tuple(float(trace.stats.delta) for trace in stream)
         integers = any(_integers(trace, format) for trace in stream)
-        notes = (f"{format} file of integers: samples are written rounded",) if integers else ()
+        notes = (f"{format} file of integers: samples are rounded when written",) if integers else ()
         ids, starts = tuple(trace.id for trace in stream), tuple(trace.stats.starttime.ns for trace in stream)
         if not any(one.strip(".") for one in ids) or not any(starts):
             ids = starts = ()

@@ -168,8 +168,8 @@ class Segy(StreamedFormat):
     endings: tuple[str, ...] = (".sgy", ".segy")
     keeps = (
         "samples (codes 2, 3, 5, 6), sampling interval, times to the second; from SEG-2 also coordinates, elevations, "
-        "shot and channel numbers, delay, descaling factor, units and notes; from SAC the delay from the origin time "
-        "without a pick; from SU all trace headers"
+        "shot and channel numbers, delay, descaling factor, units and notes; from SAC files without a pick, the delay "
+        "from the origin time; from SU all trace headers"
     )
 
     def recognise(self, probe: Probe) -> bool:

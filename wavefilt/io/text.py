@@ -58,8 +58,8 @@ class Origin:
 class Ascii(Format):
     name, label, endings = "ascii", "ASCII", (".csv", ".txt")
     keeps = (
-        "samples of traces of equal length as columns with commas; before them, if the traces have the same times, "
-        "seconds from the trigger"
+        "samples of traces of equal length as columns with commas, after a column of seconds from the trigger if all "
+        "traces have the same times"
     )
 
     def resembles(self, probe: Probe) -> bool:

@@ -50,7 +50,7 @@ class Wav(StreamedFormat):
         places = Places(at, stored, channels, size // block, channels, codec=codec)
         source = ContiguousFile(file, "wav", places, 1 / rate)
         source.dtype = dtype
-        source.notes = (f"samples are written rounded to {8 * width}-bit PCM",) if tag == PCM else ()
+        source.notes = (f"samples are rounded when written to {8 * width}-bit PCM",) if tag == PCM else ()
         return source
 
     def convert(self, contents: Contents) -> bytes:

@@ -222,8 +222,8 @@ class PlotOptions:
         (energies, noise and thresholds); by default all.
     gain : str, optional
         Amplification of the traces before, which all panels of samples share: ``"agc:0.25"``, division by the RMS in a
-        moving window of 0.25 s, or ``"tpow:2"``, a power of the time from the trigger, without a delay in the headers
-        from the first sample (of an id). Spectra have no gain.
+        moving window of 0.25 s, or ``"tpow:2"``, a power of the time from the trigger or, without a delay in the
+        headers, from the first sample of the trace or of its id. Spectra have no gain.
     clip : float, optional
         Percentile of the magnitudes of each trace before that is drawn at full scale; by default 100 for seismograms,
         99.5 for wiggles and 99 for density.
@@ -318,7 +318,7 @@ class DrawnTraces:
             self._starts = [float((start - self.day) / SECOND) for start in before.starts]
             self.time_label = f"UTC, from {utc(first).replace('T', ' ').removesuffix('Z')}"
         self._arrange(before, options.traces_by or ("id" if timed and before.starts else "trace"))
-        if self.day is not None and not before.delays:  # times of gains count from the first sample of an id
+        if self.day is not None and not before.delays:  # gains count time from the first sample of an id
             for row in before.by_id.values():
                 begin = min(self._starts[trace] for trace in row)
                 for trace in row:

@@ -468,8 +468,8 @@ def copying(threads: int) -> DeviceFunction:
 def put(y, at, count, values, aligned, flags):
     """Write the first ``count`` of eight samples, and flag any that is not finite.
 
-    Samples at the end of a row, or of rows that are not aligned, are written one by one, in a loop: unrolled, it would
-    make kernels spill.
+    Samples at the end of a row, or of rows that are not aligned, are written one by one, in a loop; unrolling it would
+    make kernels spill registers.
     """
     y0, y1, y2, y3, y4, y5, y6, y7 = values
     if aligned and count >= 8:
@@ -618,7 +618,10 @@ def _shrinking(c: _Inverse, parts: tuple[tuple[int, int, int], ...]) -> DeviceFu
 
 @cache
 def _synthesising(c: _Inverse, level: int) -> DeviceFunction:
-    """Device function: a level of an interior tile, from shared memory to shared memory or (finest) into samples."""
+    """Device function: synthesise a level of an interior tile from shared memory.
+
+    The result is in shared memory or, at the finest level, among the samples.
+    """
     threads, details, source = c.of.build.threads, sum(c.sizes[: level - 1]), c.place(level)
     target, finest = c.place(level - 1), level == 1
     first, groups = (c.before // 4, c.of.tile // 8) if finest else (0, -(-((c.of.tile >> level - 1) + c.halo) // 8))

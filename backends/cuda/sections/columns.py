@@ -34,7 +34,7 @@ class Plane(NamedTuple):
 
 
 class Tiled(NamedTuple):
-    """A kernel, the threads of a block, and the rows and columns of a tile, which are those of `launch_tiles`."""
+    """A kernel, its threads per block, and the rows and columns of its tiles, in the units of `launch_tiles`."""
 
     kernel: Kernel
     threads: int
@@ -74,7 +74,7 @@ class SectionsPlan(Plan):
     def launch_tiles(self, tiled: Tiled, size: tuple[int, int], stream: Stream, before: Group, after: Group) -> None:
         """Launch a kernel for all tiles of a section, with arguments before and after its `Tiling`.
 
-        The ``size`` of the section is in rows and columns of samples, of pairs of samples or of coefficients.
+        ``size`` is the rows and columns of a section, counted as the tiles count: samples, pairs or coefficients.
         """
         down, across, sections = -(-size[0] // tiled.rows), -(-size[1] // tiled.columns), self.shape.rows
         turns = max(min(across * down * sections // self.fewest, self.most_turns), 1)

@@ -47,7 +47,7 @@ GROUP = 4
 BANDS, TURNS = 6, 16
 """Directions of a level, and tiles that a block goes down at most."""
 ROWS_EACH = 16
-"""Rows of coefficients of which a thread computes the gains."""
+"""Rows of coefficients whose gains one thread computes."""
 Terms = list[tuple[float, int]]
 """Taps, and the places that they apply to, from that of the output on."""
 HALF = 0.5**0.5
@@ -187,10 +187,10 @@ def sizes(n: int, depth: int) -> list[tuple[int, int]]:
 
 @cache
 def gains(function: str, build: Build, width: int) -> Kernel:
-    """Kernel of the gains of the bands of a level, from their magnitudes, a thread for 1 or 4 columns.
+    """Kernel that computes the gains of a level's bands from their magnitudes.
 
-    Four if their number is a multiple of four. ``function`` is one of those of `shrink`, or `LOCAL`. Where the
-    threshold is 0, gains are 1.
+    A thread has ``width`` columns: 4 if the number of columns is a multiple of four, otherwise 1. ``function`` is a
+    name that `shrink` knows, or `LOCAL`. Where the threshold is 0, gains are 1.
     """
     dtype, threads, local = build.dtype, build.threads, function == LOCAL
     number = np.dtype(dtype).type
@@ -625,13 +625,13 @@ class DualTreeSectionPlan(SectionsPlan):
         super().inverse(y, stream, by)
 
     def _weigh(self, function: str, thresholds: DeviceArray | None, stream: Stream) -> None:
-        """Compute the gains of all coefficients, since two threads load each: 1 without thresholds."""
+        """Compute all gains once, since two threads load each coefficient. Without thresholds, gains are 1."""
         s, threads = self.shape, self.options.threads
         if thresholds is None:
             thresholds = cuda.to_device(np.zeros(s.level * s.rows, s.dtype), stream=stream)
         for i, one in enumerate(self._levels):
             bands = one.bands
-            if function != LOCAL:  # coefficients have no neighbours, and a band is one row
+            if function != LOCAL:  # no neighbours are needed: treat each band as one row
                 bands = bands._replace(rows=1, columns=bands.rows * bands.columns)
             width = 1 if bands.columns % 4 else 4
             across, down = -(-bands.columns // (threads * width)), -(-bands.rows // ROWS_EACH)

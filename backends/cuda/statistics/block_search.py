@@ -286,7 +286,7 @@ def next_value(itemsize: int, threads: int) -> DeviceFunction:
 
 @cache
 def counting(threads: int, wide: bool) -> DeviceFunction:
-    """Device function of a block: count ``n`` keys from ``begin`` on by bin of a window.
+    """Device function of a block: count ``n`` keys, starting at ``begin``, by the bins of a window.
 
     ``wide`` if they begin at a multiple of 16 bytes.
     """

@@ -26,10 +26,10 @@ from .selection import Selection
 
 @cache
 def counting(build: Build, bins: int) -> Kernel:
-    """Kernel that adds to ``counts`` the |d| of a band, times the scale of its group, by their integer part.
+    """Kernel that counts the |d| of a band in bins: the integer part of |d| times the scale of its group.
 
-    The last bin is for all beyond. With one bin, it counts the |d| that are at least the threshold of the group.
-    ``step`` is 1 if each row is a group, else 0.
+    The last bin also counts all larger values. With one bin, it counts the |d| that are at least the threshold of the
+    group. ``step`` is 1 if each row is a group, else 0.
     """
     threads = build.threads
 

@@ -49,10 +49,10 @@ class Samples(NamedTuple):
 
 
 class How(NamedTuple):
-    """Options of a launch over the bands from ``first`` on: the end of those searched; whether it sums squares, lists.
+    """Options of a launch over the bands from ``first`` on: the bands before ``medians`` are searched.
 
-    A pass over several batches has a launch for each: of the ``later`` finest bands a later launch counts more values,
-    and a launch ``again`` adds its sums to those of earlier ones.
+    ``with_energy`` sums squares, ``listing`` lists values. A pass over several batches has a launch for each. A later
+    launch continues the ``later`` finest bands; with ``again``, sums are added to those of earlier launches.
     """
 
     first: int
@@ -65,9 +65,9 @@ class How(NamedTuple):
 
 @cache
 def sample(build: Build, drawn: int, share: float = MEDIAN) -> Kernel:
-    """Kernel of ``parts`` blocks for every row and band from ``first`` on, which lay a window from values of the band.
+    """Kernel that places a window for every row and band from ``first`` on by a sample of its values.
 
-    Each block counts its own values in the widest bins; the last one of a segment lays the window.
+    Each of ``parts`` blocks counts its own values in the widest bins; the last one of a segment places the window.
     """
     dtype, threads = build.dtype, build.threads
     widest, nothing = first_shift(np.dtype(dtype).itemsize), magnitudes(np.dtype(dtype).itemsize)
@@ -258,9 +258,9 @@ def _listing(dtype: str, threads: int, stage: int) -> tuple[DeviceFunction, Devi
 
 @device
 def _segment(bands, band, chunk, part):
-    """Return the band that a part of the bands of a row belongs to, how many parts it has, and which of them this is.
+    """Return the band that a part of a row belongs to, the number of its parts, and the number of this part in it.
 
-    The first part is the first of ``band``.
+    Parts are counted from the first one of ``band``.
     """
     parts = (bands[band * PLACES + LENGTH] + chunk - 1) // chunk
     while part >= parts:
@@ -364,7 +364,9 @@ def scan(build: Build, stage: int, share: float = MEDIAN) -> Kernel:
             begin = (row if groups > 1 else 0) * cuda.gridDim.x + cuda.gridDim.x - 1 - cuda.blockIdx.x - part
             square = 0.0
             for i in range(thread, blocks, threads):
-                before = np.int64(np.uint32(i) // np.uint32(parts))  # rows; in 32 bits, as more would spill
+                before = np.int64(
+                    np.uint32(i) // np.uint32(parts)
+                )  # rows before this one; a 64-bit division would spill registers
                 square += partial[begin + before * (cuda.gridDim.x - parts) + i]
             sums[thread] = square
             total(sums, thread)
