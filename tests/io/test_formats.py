@@ -237,7 +237,7 @@ def test_traces_of_different_lengths_in_any_order(tmp_path, capsys):
     struct.pack_into("<3I", data, 32, *pointers[::-1])  # the pointers need not follow the file
     recording = read(bytes(data))
     assert [len(t) for t in recording.traces] == [250, 200, 300]
-    with pytest.raises(ValueError, match=r"lengths.*\.mseed files hold them"):
+    with pytest.raises(ValueError, match=r"lengths.*\.mseed file"):
         recording.samples  # noqa: B018
     with pytest.raises(ValueError, match="one length"):
         recording.denoise(two_dimensional=True)
