@@ -160,7 +160,7 @@ USAGE = """
 1 increase      denoise x.npy --dt 0.002 --noise-intervals 0.5,0.2
 1 0.008         denoise x.npy --dt 0.002 --noise-running 0.001
 1 interval      denoise x.npy --noise-running 0.5
-2 alone         denoise x.npy --noise-window none 0.1
+2 only          denoise x.npy --noise-window none 0.1
 2 max-memory    denoise x.npy --max-memory lots
 2 plot          denoise x.npy --max-memory 1GiB --plot p.png
 2 max-memory    denoise x.npy --max-memory 1GiB -o -
