@@ -8,7 +8,6 @@ import shlex
 import sys
 import time
 from contextlib import closing, suppress
-from dataclasses import replace
 from math import inf, prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -238,7 +237,7 @@ def _intended(before: Recording, request: Request) -> Facts:
     """Return the facts of a dry run. Raises ValueError as the run would, for options or samples that are refused."""
     options, sigma = before.options(request.given, request.preset)
     before.check(options)
-    options = replace(options, sigma=next(iter(before.sigmas(sigma, options)), "level"))
+    options = options.with_noise(next(iter(before.sigmas(sigma, options)), "level"))
     shape, rows = report.transformed(before, options), before.rows()
     options = options.fitting(*shape)
     level = options.level_for(*shape)

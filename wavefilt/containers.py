@@ -129,7 +129,7 @@ def traces_of(
     Raises TypeError and ValueError as `wavefilt.denoise`, and as `wavefilt.read` for a path; ValueError for an
     interval that is not a positive number, or for an object that has its own interval.
     """
-    kind = "wavefilt.Recording" if isinstance(x, Recording) else arrays.kind_of(x)
+    kind = arrays.kind_of(x)
     if axes is not None and axis != -1:
         raise ValueError("give one of `axis` and `axes`")
     if axes is not None and np.shape(axes) != (2,):

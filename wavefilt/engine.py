@@ -96,14 +96,15 @@ def measure(
     ``noise`` is the noise if it is known; the bands where it is NaN have that of their own coefficients. With
     ``report`` the mean squares are measured too. Return None if samples or the squares of coefficients are not finite.
     """
-    unmeasured = None if noise is None else np.isnan(noise)
-    if noise is not None and unmeasured is not None and unmeasured.any():
+    estimated: Mask = np.zeros(1, bool)  # groups whose noise is not known in any band
+    if noise is not None and np.isnan(noise).any():
+        estimated = np.asarray(np.isnan(noise).all(axis=0))
         own = options.transform.noise(statistics, "level", options.bands_of(len(noise)))
-        noise = np.where(unmeasured, own, noise)
+        noise = np.where(np.isnan(noise), own, noise)
     sigma, thresholds = options.thresholds(statistics, samples, noise)
-    if unmeasured is not None and unmeasured.all(axis=0).any():  # as without a noise window
-        _, estimated = replace(options, sigma="level").thresholds(statistics, samples, noise)
-        thresholds = np.where(unmeasured.all(axis=0), estimated, thresholds)
+    if estimated.any():  # as without a noise window
+        _, usual = options.with_noise("level").thresholds(statistics, samples, noise)
+        thresholds = np.where(estimated, usual, thresholds)
     if not (np.isfinite(sigma).all() and np.isfinite(thresholds).all()):
         return None
     return Measured(sigma, thresholds, statistics.mean_square() if report else None)

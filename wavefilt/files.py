@@ -168,7 +168,7 @@ def stream(
     """Denoise an open source as `denoise_file` does, each trace with its own option ``sigma``."""
     start = time.perf_counter()
     # noise other than "level" needs as much memory as any
-    options = replace(options, sigma=next((sigma for sigma in sigmas if sigma != "level"), "level"))
+    options = options.with_noise(next((sigma for sigma in sigmas if sigma != "level"), "level"))
     check_kept(source.format, source.name, target)
     dtype = arrays.compute_dtype(source.dtype)
     plan = memory.plan(source.shape, dtype, options, limit, backend, source.neighbours, source.overhead)

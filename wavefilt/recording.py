@@ -358,7 +358,7 @@ class Recording(io.Contents):
 
         def again(rows: Array) -> Array:
             assert outcome is not None
-            own = outcome.options if outcome.options.noise.window is None else replace(outcome.options, sigma=sigma)
+            own = outcome.options if outcome.options.noise.window is None else outcome.options.with_noise(sigma)
             return run(rows.astype(outcome.samples.dtype), own, outcome.backend).samples
 
         delays, declared = set(noisy.delays), noisy.declared_noise is not None

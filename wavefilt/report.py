@@ -250,14 +250,14 @@ def unchanged(options: Options, samples: int) -> str:
         return "unchanged: no levels were asked for"
     if not samples:
         return "unchanged: no samples"
-    name, other = options.filters.name, shorter(samples, options.filters, 1)
+    name, other, section = options.filters.name, shorter(samples, options.filters, 1), options.ndim == 2
     if options.deepest(*[samples] * options.ndim):
-        few, other = f"no segment between gaps is long enough for one level of {name}", None
-        few = few if options.ndim == 1 else "all samples of the section are equal"
-    elif options.ndim == 2:
+        if section:
+            return "unchanged: all samples of the section are equal"
+        return f"unchanged: no segment between gaps is long enough for one level of {name}"
+    few = f"{samples} samples are too few for one level of {name}"
+    if section:
         few = f"too few traces or samples for one level of {name} along both axes"
-    else:
-        few = f"{samples} samples are too few for one level of {name}"
     return f"unchanged: {few}" + (f"; {other} would have one" if other else "")
 
 

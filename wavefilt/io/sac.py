@@ -67,7 +67,7 @@ class SacFile(ContiguousFile):
             start = time + np.timedelta64(round(fields.get("b", 0.0) * 1e6), "us")
             self.ids, self.starts = (".".join(codes),), (start,)
 
-    def header(self, trace: int) -> Headers:
+    def header(self) -> Headers:
         """Return the defined fields by their names in the manual.
 
         The delay counts from the origin time, if it is given. Noise ends at the first arrival or the origin time.
@@ -96,7 +96,7 @@ class SacFile(ContiguousFile):
         )
 
     def delays(self) -> tuple[float, ...]:
-        delay = self.header(0).delay
+        delay = self.header().delay
         return (delay,) if delay else ()
 
     @contextmanager
@@ -133,7 +133,7 @@ class Sac(StreamedFormat):
         return waveform_bytes(contents, "SAC", ("f4",))
 
     def headers(self, contents: Contents) -> Headers:
-        return Headers(traces=(contents.origin.header(0),))
+        return Headers(traces=(contents.origin.header(),))
 
 
 def byte_order(probe: Probe) -> str | None:

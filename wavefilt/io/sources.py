@@ -18,7 +18,7 @@ import numpy as np
 from wavefilt.arrays import Array, DType
 from wavefilt.errors import FormatError
 from wavefilt.io.atomic import replacing
-from wavefilt.io.base import Contents, Format, Headers, Layout
+from wavefilt.io.base import Contents, Format, Layout
 
 
 class Source(ABC):
@@ -43,10 +43,6 @@ class Source(ABC):
         self._file, self.format, self.interval = file, format, interval
         self.name: str = getattr(file, "name", "the file")
         self._before = None if isinstance(file, io.BytesIO) else self._state()
-
-    def header(self, trace: int) -> Headers:
-        """Return the header of a trace."""
-        return Headers()
 
     def delays(self) -> Sequence[float]:
         """Return the seconds from the trigger to the first sample of each trace; nothing if all are 0."""
