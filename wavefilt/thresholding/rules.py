@@ -309,11 +309,11 @@ def ebayes(name: str, statistics: Statistics, sigma: Floats, samples: int) -> Fl
 
     ``name`` is that of the prior.
     """
-    prior, thresholds = empirical_bayes.PRIORS[name], np.empty(sigma.shape)
-    for row, own, level in zip(thresholds, sigma, range(1, len(sigma) + 1), strict=True):
-        counts = statistics.histogram(level, empirical_bayes.WIDTH * own, empirical_bayes.BINS)
-        row[:] = np.maximum(prior.threshold(prior.weight(counts)), TINY) * own
-    return thresholds
+    prior, weights = empirical_bayes.PRIORS[name], np.empty(sigma.shape)
+    for level, own in enumerate(sigma):
+        counts = statistics.histogram(level + 1, empirical_bayes.WIDTH * own, empirical_bayes.BINS)
+        weights[level] = prior.weight(counts)
+    return np.maximum(prior.threshold(weights), TINY) * sigma
 
 
 def _needs(*names: Statistic) -> frozenset[Statistic]:
