@@ -82,13 +82,17 @@ class Unchanged(NamedTuple):
     copies: bool
 
 
-def registers(of: FusedLevels, function: str) -> int | None:
-    """Return the most registers of a thread: with 40 instead of 48 to 56 more blocks fit, 3 to 6 % faster on an H200.
+def few_registers(of: FusedLevels) -> bool:
+    """Return whether 40 registers a thread are enough; long filters, float64 and periodized rows would spill."""
+    return of.build.dtype == "float32" and of.filter.taps <= 32 and not of.periodized
 
-    One of them is spilled in boundary blocks. Long filters, float64, divisions and periodized rows would spill more.
+
+def registers(of: FusedLevels, function: str) -> int | None:
+    """Return the most registers of a thread of the inverse; divisions would spill.
+
+    With 40 instead of 48 to 56 more blocks fit, 3 to 6 % faster on an H200. Boundary blocks spill one.
     """
-    light = of.build.dtype == "float32" and of.filter.taps <= 32 and not of.periodized
-    return 40 if light and function not in ("garrote", "firm") else None
+    return 40 if few_registers(of) and function not in ("garrote", "firm") else None
 
 
 def extensions(f: Filter, mode: str, lengths: Sequence[int]) -> NDArray[np.int32]:
@@ -209,30 +213,29 @@ class _Forward:
 
 
 @cache
-def _loading(c: _Forward) -> DeviceFunction:
-    """Device function: the samples of an interior tile into shared memory."""
-    f, levels, threads = c.of.filter, c.of.levels, c.of.build.threads
-    quads = (c.halo + c.of.tile + f.lag * ((1 << levels) - 1) + 3) >> 2
-    rounds, rest = quads // threads, quads % threads
+def _loading(c: _Forward, most: int, quads: bool) -> DeviceFunction:
+    """Device function: ``length`` samples, at most ``most``, into shared memory behind ``lead`` elements.
+
+    From ``joint`` on they lie ``gap`` samples further in the row. With ``quads`` their number is a multiple of four.
+    """
+    threads = c.of.build.threads
+    full, rounds = most // (4 * threads) if quads else 0, -(-most // (4 * threads))
     even, odd, _, _ = c.places(1)
-    quad, spot = c.layout.quad, c.layout.spot
+    spot = c.layout.spot
 
     @device
-    def four(buffer, x, source, v):
-        a, b, c, d = load4(x, source + 4 * v)
-        store(buffer, quad(v, even, odd), (a, b, c, d))
-
-    @device
-    def load(buffer, x, source, aligned):
-        thread = cuda.threadIdx.x
-        if aligned:
-            for j in range(rounds):
-                four(buffer, x, source, thread + j * threads)
-            if thread < rest:
-                four(buffer, x, source, thread + rounds * threads)
-        else:
-            for t in range(thread, 4 * quads, threads):
-                buffer[spot(t, even, odd)] = x[source + t]
+    def load(buffer, rows, source, length, lead, joint, gap):
+        x, begin = rows.array, 0
+        if rows.aligned:
+            begin = length >> 2 << 2
+            for j in range(rounds):  # constant, so that loads are under way together
+                i = 4 * (cuda.threadIdx.x + j * threads)
+                if j < full or i < begin:
+                    values = load4(x, source + (i if i < joint else i + gap))
+                    store(buffer, spot(i + lead, even, odd), values)
+        if not (quads and rows.aligned):
+            for i in range(begin + cuda.threadIdx.x, length, threads):
+                buffer[spot(i + lead, even, odd)] = x[source + (i if i < joint else i + gap)]
 
     return load
 
@@ -276,27 +279,6 @@ def _analysing(c: _Forward, level: int) -> DeviceFunction:
 
 
 @cache
-def _loading_both_ends(c: _Forward) -> DeviceFunction:
-    """Device function: the samples of a boundary block, whose row lacks ``gap`` from ``joint`` on."""
-    threads, lead4 = c.of.build.threads, up4(c.of.filter.lead)
-    even, odd, _, _ = c.places(1)
-    spot = c.layout.spot
-
-    @device
-    def load(buffer, rows, row, length, joint, gap):
-        thread, x, source = cuda.threadIdx.x, rows.array, row * rows.pitch
-        quads = length >> 2 if rows.aligned else 0
-        for v in range(thread, quads, threads):
-            i = 4 * v
-            a, b, c, d = load4(x, source + (i if i < joint else i + gap))
-            store(buffer, spot(i + lead4, even, odd), (a, b, c, d))
-        for i in range(4 * quads + thread, length, threads):
-            buffer[spot(i + lead4, even, odd)] = x[source + (i if i < joint else i + gap)]
-
-    return load
-
-
-@cache
 def extending(f: Filter, dtype: str, threads: int, padding: bool) -> DeviceFunction:
     """Device function: the extension at both ends of a level's row of ``length`` samples, by its part of the table."""
     number, taps, lead, lead4 = np.dtype(dtype).type, f.taps, f.lead, up4(f.lead)
@@ -323,7 +305,7 @@ def _analysing_both_ends(c: _Forward) -> DeviceFunction:
     levels, tile, threads, periodized = c.of.levels, c.of.tile, c.of.build.threads, c.of.periodized
     left, seam, margin, lead4, taps = c.cut.left, c.cut.seam, c.cut.margin, up4(c.of.filter.lead), c.of.filter.taps
     places, spot = c.places(1), c.layout.spot
-    load, analyse = _loading_both_ends(c), analysis(c.of.filter, c.of.lo, c.of.hi, c.of.build.padding)
+    load, analyse = _loading(c, c.cut.capacity, False), analysis(c.of.filter, c.of.lo, c.of.hi, c.of.build.padding)
     extend = extending(c.of.filter, c.of.build.dtype, threads, c.of.build.padding)
 
     @device
@@ -332,7 +314,7 @@ def _analysing_both_ends(c: _Forward) -> DeviceFunction:
         even, odd, next_even, next_odd = places
         gap = tiles * tile - (margin << levels) if tiles > 0 else 0
         length = n - gap  # of the boundary block's row
-        load(buffer, rows, row, length, seam << levels, gap)
+        load(buffer, rows, row * rows.pitch, length, lead4, seam << levels, gap)
         for level in range(1, levels + 1):
             coarser = levels - level
             cuda.syncthreads()
@@ -353,15 +335,9 @@ def _analysing_both_ends(c: _Forward) -> DeviceFunction:
                     store(buffer, spot(u + lead4, next_even, next_odd), (s0, s1, s2, s3))
                 if u < kept or u >= start:
                     at = target + (u if u < kept else u + gap)
-                    if u + 3 < length:
-                        store(bands.details, begin + at, (d0, d1, d2, d3))
-                        if coarser == 0:
-                            store(bands.approximation, at, (s0, s1, s2, s3))
-                    else:
-                        for i in range(length - u):
-                            bands.details[begin + at + i] = d0 if i == 0 else d1 if i == 1 else d2
-                            if coarser == 0:
-                                bands.approximation[at + i] = s0 if i == 0 else s1 if i == 1 else s2
+                    store(bands.details, begin + at, (d0, d1, d2, d3))  # rows have room for whole quads
+                    if coarser == 0:
+                        store(bands.approximation, at, (s0, s1, s2, s3))
             begin += extent.rows * stride
             even, next_even = next_even, even
             odd, next_odd = next_odd, odd
@@ -375,10 +351,11 @@ def forward(of: FusedLevels) -> Kernel:
     c = _Forward(of)
     shared, number, tile = 2 * sum(c.halves), np.dtype(of.build.dtype).type, of.tile
     origin = (c.cut.left << of.levels) - tile - c.halo
-    load, both_ends, find = _loading(c), _analysing_both_ends(c), finding(of.build.threads)
+    length = up4(c.halo + tile + of.filter.lag * ((1 << of.levels) - 1))  # of a tile and its halo
+    load, both_ends, find = _loading(c, length, True), _analysing_both_ends(c), finding(of.build.threads)
     interior = in_turn(*(_analysing(c, level) for level in range(1, of.levels + 1)))
 
-    @kernel(of.build, of)
+    @kernel(of.build, of, bounds=(of.build.threads, 1536 // of.build.threads) if few_registers(of) else None)
     def forward_kernel(samples, bands, extent, table, probes, flags):
         buffer = cuda.shared.array(shared, number)
         index = cuda.blockIdx.x
@@ -388,7 +365,7 @@ def forward(of: FusedLevels) -> Kernel:
         if index == 0:
             both_ends(buffer, samples, bands, extent, table, row)
         else:
-            load(buffer, samples.array, row * samples.pitch + (index * tile + origin), samples.aligned)
+            load(buffer, samples, row * samples.pitch + (index * tile + origin), length, 0, length, 0)
             cuda.syncthreads()
             interior(buffer, bands, row, index)
         first = index * probes.each  # near its tile, where samples are in the cache

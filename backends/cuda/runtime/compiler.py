@@ -80,16 +80,19 @@ def kernel(
     *constants: Hashable,
     registers: int | None = None,
     since: Capability = (8, 0),
+    bounds: tuple[int, int] | None = None,
 ) -> Callable[[Callable[..., Any]], Kernel]:
     """Decorator of a kernel, a closure over ``build`` and other ``constants``, with at most ``registers`` a thread.
 
-    GPUs below the compute capability ``since`` have no such limit: code for them would spill.
+    GPUs below the compute capability ``since`` have no such limit: code for them would spill. ``bounds`` are the
+    threads of a block, and the blocks for which a multiprocessor should have registers: all that this number leaves
+    are used, where the compiler alone may take too few.
     """
     if SIMULATED:
         return cuda.jit  # type: ignore[no-any-return]
 
-    own = build, constants, registers
-    return partial(_Dispatcher, constants=own, registers=(registers, since), fast=build.fastmath)
+    own = build, constants, registers, bounds
+    return partial(_Dispatcher, constants=own, registers=(registers, since), bounds=bounds, fast=build.fastmath)
 
 
 if not SIMULATED:
@@ -147,9 +150,11 @@ if not SIMULATED:
             function: Callable[..., Any],
             constants: Hashable,
             registers: tuple[int | None, Capability],
+            bounds: tuple[int, int] | None,
             fast: bool,
         ) -> None:
-            super().__init__(function, cuda.jit(fastmath=FAST_MATH if fast else False)(function).targetoptions)
+            public = cuda.jit(fastmath=FAST_MATH if fast else False, launch_bounds=bounds)
+            super().__init__(function, public(function).targetoptions)
             self._registers, self.fast = registers, fast
             self._room: dict[tuple[Types, int], int] = {}
             """Bytes of shared memory that blocks may have, by types and GPU."""
