@@ -38,8 +38,8 @@ from wavefilt.ske.calibrated import Launch
 
 WARP, LINE = 32, 128
 Counts = defaultdict[str, float]
-SAMPLE, REGISTERS = 4, 40
-"""Bytes of a sample, and registers per thread for most filters."""
+SAMPLE = 4
+"""Bytes of a sample."""
 
 
 class Overhead(NamedTuple):
@@ -200,7 +200,7 @@ def _launch(
         f"{name} {'-'.join(str(first + i) for i in ((1, levels) if levels > 1 else (1,)))}", blocks, problem.threads,
         end.instructions, longest.loads, longest.barriers, read, written, samples + bands,
         0 if name == "forward" else written, longest.instructions,
-        registers=REGISTERS, shared=SAMPLE * end.shared, boundary=True,
+        registers=40 if name == "forward" else 48, shared=SAMPLE * end.shared, boundary=True,
     )  # fmt: skip
     if not tiles:
         return made
@@ -237,7 +237,7 @@ def forward_block(problem: Problem, cut: Tiling, n: int = 0, longest: bool = Fal
     warp.access(2 * loads, 2)
     warp.issue(loads, int=extra.access)
     rounds, rest = divmod(groups(0), problem.threads)  # loads of whole rounds overlap; the remainder waits again
-    warp.wait(device=-(-loads // 4) if n else -(-rounds // TOGETHER) + (rest > 0))
+    warp.wait(device=-(-rounds // TOGETHER) + (rest > 0))
     for level in range(1, levels + 1):
         beyond = 0.0
         if n:

@@ -114,12 +114,11 @@ SPILLING = re.compile(r"sections-dual_tree-dual_tree_analysis|dwt-one_block|stat
 """Kernels whose registers are limited for an H200: on other GPUs some take local memory."""
 FEW_REGISTERS = {
     r"modwt-modwt_kernel-\d+\.sm_90a\.64": (8, 4),
-    r"dwt-kernels-inverse_kernel-\d+\.sm_\d+a?\.40": (8, 4),
     r"dwt-one_block-denoise_rows-\d+\.sm_90a\.64": (16, 12),
 }
 """Bytes of the stack frame and bytes spilled, at most.
 
-Those of the inverse are in boundary blocks; rows of one block spill 4 bytes, and 12 without padding.
+Rows of one block spill 12 bytes without padding.
 """
 
 
