@@ -15,7 +15,7 @@ pytest.importorskip("panel")
 
 import panel as pn
 import param
-from bokeh.models import BoxAnnotation, Title
+from bokeh.models import BoxAnnotation, LinearAxis, Title
 
 SAMPLE = SAMPLES / "seismic.dat"
 
@@ -348,6 +348,18 @@ def test_a_window_is_marked_and_the_details_are_those_of_the_result(path):
     assert any("trace 7" in title.text for pane in page.panes for title in pane.object.select({"type": Title}))
     page.choose(Noise="of each level")
     assert page.windows == []
+
+
+def test_times_and_windows_are_those_of_the_first_trace_if_delays_differ():
+    x = np.random.default_rng(3).standard_normal((4, 1000))
+    recording = wavefilt.Recording(x, (0.002,) * 4, "npy", None, delays=(-1.0, -0.9, -0.8, -0.7))
+    page = Page(recording)
+    np.testing.assert_allclose(page.wiggles("before")[1][:, 0], -1)
+    labels = [axis.axis_label for pane in page.panes for axis in pane.object.select({"type": LinearAxis})]
+    assert labels.count("time from the trigger of trace 0 (s)") == 6
+    page.viewer.section.on_window(250, 450)
+    assert page.windows == [pytest.approx((-0.501, -0.101))] * 3
+    assert "sigma=('seconds', -0.5, -0.1)" in page.python
 
 
 # ------------------------------------------------------------------------------------------------------------ images

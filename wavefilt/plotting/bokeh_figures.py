@@ -61,7 +61,7 @@ class SectionFigures:
         count, samples = traces.rows.shape
         self.section = data.SectionImages(traces.rows, half=max(8, round(samples * AGC_SHARE / 2)))
         self.traces, self.on_window = traces, on_window
-        self.step, self.start = traces.interval or 1.0, start_of(traces)
+        self.step, (self.start, self.time_label) = traces.interval or 1.0, time_axis(traces)
         self.horizontal = count <= FEW
         self.display = "wiggle" if count <= data.WIGGLES else "density"
         self.together, self.gain = False, 1.0
@@ -166,7 +166,7 @@ class SectionFigures:
 
     def _label(self, drawn: figure) -> None:
         time, trace = (drawn.xaxis, drawn.yaxis) if self.horizontal else (drawn.yaxis, drawn.xaxis)
-        time.axis_label = data.time_label(self.traces.recording) if self.traces.interval else "sample"
+        time.axis_label = self.time_label
         if len(self.traces.rows) == 1:
             trace.axis_label = "amplitude (data units)"
             return
@@ -217,10 +217,14 @@ class SectionFigures:
             self.draw(*data.PARTS)
 
 
-def start_of(traces: Container) -> float:
-    """Return the time of the first sample; 0 if it differs between traces."""
-    delays = set(traces.recording.delays)
-    return delays.pop() if len(delays) == 1 and traces.interval else 0.0
+def time_axis(traces: Container) -> tuple[float, str]:
+    """Return the time of the first sample and the label of the axis; with different delays, those of trace 0."""
+    if not traces.interval:
+        return 0.0, "sample"
+    delays, label = traces.recording.delays, data.time_label(traces.recording)
+    if len(set(delays)) > 1:
+        label = label.replace(" (s)", " of trace 0 (s)")
+    return next(iter(delays), 0.0), label
 
 
 class DetailFigures:
@@ -228,7 +232,7 @@ class DetailFigures:
 
     def __init__(self, traces: Container) -> None:
         self.interval, self.rows, recording = traces.interval or 1.0, traces.rows.real, traces.recording
-        self.start = start_of(traces)
+        self.start, time = time_axis(traces)
         self.parts: tuple[str, ...] = data.PARTS[:1]
         self.after = self.rows
         sample = self.rows[:, :: max(1, self.rows.shape[1] // 1024)].astype(np.float64)
@@ -243,9 +247,7 @@ class DetailFigures:
         frequency = f"frequency ({'Hz' if traces.interval else 'cycles per sample'})"
         self.spectra_figure = self._spectra(frequency)
         self.levels_figure = self._levels()
-        self.spectrogram_figures = self._spectrograms(
-            frequency, data.time_label(recording) if traces.interval else "sample"
-        )
+        self.spectrogram_figures = self._spectrograms(frequency, time)
 
     def show(self, after: Array | None, outcome: Outcome | None) -> None:
         """Draw the spectra of these denoised traces, and the thresholds of ``outcome``; a band-pass has none.
