@@ -48,6 +48,7 @@ STICKY = {"position": "sticky", "top": "0", "z-index": "9", "background": "white
 """The toolbar stays visible while the figures scroll."""
 BAD, GOOD = "#b00020", "#00695c"
 COPY = "navigator.clipboard.writeText(text.value)"
+WRAPPED = [":host { max-width: 100% } .bk-btn { white-space: normal !important }"]
 TEXT = ["textarea { font: 12px monospace !important; opacity: 1 !important; -webkit-text-fill-color: #222 !important }"]
 HOST = "127.0.0.1"
 ROUNDS = 10
@@ -55,7 +56,7 @@ ROUNDS = 10
 PAGE = """{% extends base %}
 {% block postamble %}
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<style>body { font-family: sans-serif; padding: 4px 8px }</style>
+<style>body { font-family: sans-serif; padding: 4px 8px; overflow-wrap: anywhere }</style>
 {% endblock %}
 """
 
@@ -162,7 +163,8 @@ class Viewer(pn.viewable.Viewer):  # type: ignore[misc]  # Panel has no types
             pn.widgets.TextAreaInput(label=name, disabled=True, rows=2, stylesheets=TEXT, **WIDE)
             for name in ("Python", "Command")
         )
-        self.button = pn.widgets.Button(label=f"Save {os.path.basename(output or '')}", color="primary")
+        label = f"Save {os.path.basename(output or '')}"
+        self.button = pn.widgets.Button(label=label, color="primary", stylesheets=WRAPPED)
         self.button.on_click(lambda event: self.save())
         self._layout = self._page()
         self._style()
