@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import html
 import os
-import re
 import secrets
 import socket
 import threading
@@ -24,7 +23,7 @@ from tornado.ioloop import IOLoop
 from tornado.web import ErrorHandler
 
 from wavefilt import interrupts
-from wavefilt.advice.page import badge
+from wavefilt.advice.page import badge, marked
 from wavefilt.arrays import Array
 from wavefilt.backends import Backend
 from wavefilt.backends.registry import REFERENCE, check_name
@@ -246,8 +245,7 @@ class Viewer(pn.viewable.Viewer):  # type: ignore[misc]  # Panel has no types
         if result is not self.result:
             return
         name, told = (f"band-pass {band_pass.low:g} to {band_pass.high:g}", []) if band_pass else result.summary()
-        escaped = (re.sub("`(.*?)`", r"<code>\1</code>", html.escape(text)) for text in told)
-        notes = "".join(f"<li>{text}</li>" for text in escaped)
+        notes = "".join(f"<li>{marked(text)}</li>" for text in told)
         self.summary.object = html.escape(name) + (f"<ul>{notes}</ul>" if notes else "")
         with pn.io.hold():
             self.details.show(rows, None if band_pass else result.outcome)
