@@ -350,6 +350,17 @@ def test_a_window_is_marked_and_the_details_are_those_of_the_result(path):
     assert page.windows == []
 
 
+def test_bands_are_not_called_levels_and_complex_samples_are_named():
+    x = np.random.default_rng(2).standard_normal((24, 256))
+    page = Page(x, "db2", level=2)
+    (axis,) = page.viewer.details.levels_figure.xaxis
+    assert axis.axis_label == "level (1 = finest)"
+    page.choose(Section=True)
+    assert (axis.axis_label, len(page.data("levels")["band"])) == ("band (1 = finest)", 6)
+    titles = [Page(rows).viewer.__panel__().select(pn.pane.HTML)[0].object for rows in (x, x + 1j)]
+    assert ["real part" in title for title in titles] == [False, True]
+
+
 def test_times_and_windows_are_those_of_the_first_trace_if_delays_differ():
     x = np.random.default_rng(3).standard_normal((4, 1000))
     recording = wavefilt.Recording(x, (0.002,) * 4, "npy", None, delays=(-1.0, -0.9, -0.8, -0.7))

@@ -263,6 +263,8 @@ class DetailFigures:
                 source.data = {"frequency": np.linspace(0, 0.5 / self.interval, len(level)), "level": level}
         self.draw_spectrograms(self.trace)
         sigma, threshold = data.noise_and_thresholds(outcome.estimates if outcome else [])
+        word = "band" if outcome and len(sigma) > outcome.level else "level"  # sections and packets
+        self.levels_figure.xaxis.axis_label = f"{word} (1 = finest)"
         positive = (np.where(values > 0, values, np.nan) for values in (sigma, threshold))  # on a logarithmic axis
         self.levels.data = dict(
             zip(("band", "sigma", "threshold"), (np.arange(1.0, len(sigma) + 1), *positive), strict=True)
@@ -288,7 +290,7 @@ class DetailFigures:
 
     def _levels(self) -> figure:
         title, levels = "noise and thresholds by level", self.levels
-        drawn = _detail("thresholds", title, "level (1 = finest)", "data units", y_axis_type="log")
+        drawn = _detail("thresholds", title, "", "data units", y_axis_type="log")
         drawn.xaxis.ticker.min_interval = 1
         marks = (
             ("sigma", data.SIGMA_COLOR, "noise σ", "circle"),
@@ -297,7 +299,7 @@ class DetailFigures:
         for name, color, label, marker in marks:
             drawn.line("band", name, line_width=1.6, source=levels, color=color, legend_label=label)
             drawn.scatter("band", name, size=7, marker=marker, source=levels, color=color, legend_label=label)
-        tips = [("level", "@band"), ("σ", "@sigma{0.0000}"), ("threshold", "@threshold")]
+        tips = [("number", "@band"), ("σ", "@sigma{0.0000}"), ("threshold", "@threshold")]
         drawn.add_tools(models.HoverTool(tooltips=tips, visible=False))
         return _with_legend(drawn)
 

@@ -287,6 +287,7 @@ class Viewer(pn.viewable.Viewer):  # type: ignore[misc]  # Panel has no types
         recording, interval = self.traces.recording, self.traces.interval
         size = " x ".join(map(str, self.traces.rows.shape)) + " samples"
         facts = f"{size}{f', interval {interval:g} s' if interval else ''}, {html.escape(recording.format)}"
+        facts += ", real part shown" * recording.complex
         title = pn.pane.HTML(f"<b>{html.escape(self.traces.name)}</b> &ensp; {facts}", **WIDE)
         heading = pn.FlexBox(flexed(title, "280px"), flexed(self.verdict, "320px", 2), gap="4px")
         first = [
