@@ -346,6 +346,8 @@ def test_a_window_is_marked_and_the_details_are_those_of_the_result(path):
     assert after[-20:].mean() < before[-20:].mean() - 3
     page.choose(Trace=7)
     assert any("trace 7" in title.text for pane in page.panes for title in pane.object.select({"type": Title}))
+    page.choose(Trace=None)  # an empty field
+    assert any("trace 0" in title.text for pane in page.panes for title in pane.object.select({"type": Title}))
     page.choose(Noise="of each level")
     assert page.windows == []
 

@@ -156,7 +156,7 @@ class Viewer(pn.viewable.Viewer):  # type: ignore[misc]  # Panel has no types
             end=len(self.traces.rows) - 1,
             width=200,
         )
-        self.trace.param.watch(lambda event: self.details.draw_spectrograms(event.new), "value")
+        self.trace.param.watch(lambda event: self.details.draw_spectrograms(event.new or 0), "value")
         self.verdict, self.message, self.summary, self.scale, self.answer = (pn.pane.HTML(**WIDE) for _ in range(5))
         self.python, self.command = (
             pn.widgets.TextAreaInput(label=name, disabled=True, rows=2, stylesheets=TEXT, **WIDE)
