@@ -352,6 +352,11 @@ def test_a_window_is_marked_and_the_details_are_those_of_the_result(path):
     assert page.windows == []
 
 
+def test_samples_of_a_day_are_drawn_at_their_times():
+    page = Page(wavefilt.Recording(np.eye(4, 100), (0.01,) * 4, "npy", None, delays=(86400.0,) * 4))
+    np.testing.assert_allclose(np.diff(page.wiggles("before")[1]), 0.01, rtol=1e-6)
+
+
 def test_bands_are_not_called_levels_and_complex_samples_are_named():
     x = np.random.default_rng(2).standard_normal((24, 256))
     page = Page(x, "db2", level=2)

@@ -195,7 +195,7 @@ class SectionFigures:
 
     def _points(self, traces: Array, samples: Array) -> dict[str, list[Array]]:
         """Return the points of all lines as one item: the browser indexes items, which is slow for single points."""
-        trace, time = [traces.astype(np.float32)], [self._time(samples).astype(np.float32)]
+        trace, time = [traces.astype(np.float32)], [self._time(samples)]
         return {"x": time, "y": trace} if self.horizontal else {"x": trace, "y": time}
 
     def _selected(self, event: SelectionGeometry) -> None:
