@@ -256,6 +256,10 @@ def test_the_band_pass_is_shown_instead_and_not_saved(tmp_path):
     page.choose(Shown="A: wavelets")
     close(page.image("residual"), x - page.viewer.denoised.samples)
     assert not page.widgets["Save out.npy"].disabled
+    lengths = wavefilt.Recording([x[0], x[2, :150]], (0.004,) * 2, "npy", None)
+    page = Page(lengths)
+    page.choose(Shown="B: band-pass")
+    assert executed(page.python, recording=lengths)["filtered"].shape == (2, 200)
     short = Page(x[:, :20], interval=0.004)
     short.choose(Shown="B: band-pass")
     assert "length" in short.message
