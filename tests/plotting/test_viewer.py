@@ -356,6 +356,19 @@ def test_a_window_is_marked_and_the_details_are_those_of_the_result(path):
     assert page.windows == []
 
 
+def test_a_noise_window_that_differs_between_traces_is_kept():
+    first = np.datetime64("2020-01-01", "ns")
+    starts = (first, first + np.timedelta64(3, "s"))
+    x = np.random.default_rng(4).standard_normal((2, 1000))
+    recording = wavefilt.Recording(x, (0.01,) * 2, "npy", None, ids=("A", "B"), starts=starts)
+    window = ("window", "2020-01-01T00:00:04", "2020-01-01T00:00:06")
+    page = Page(recording, sigma=window)
+    page.choose(Wavelet="db2")
+    np.testing.assert_array_equal(
+        page.viewer.denoised.samples, recording.denoise("db2", sigma=window, backend="pywavelets").samples
+    )
+
+
 def test_samples_of_a_day_are_drawn_at_their_times():
     page = Page(wavefilt.Recording(np.eye(4, 100), (0.01,) * 4, "npy", None, delays=(86400.0,) * 4))
     np.testing.assert_allclose(np.diff(page.wiggles("before")[1]), 0.01, rtol=1e-6)

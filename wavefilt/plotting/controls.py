@@ -94,8 +94,9 @@ class Controls:
         }
         first = {"sigma": None, "scope": "trace", "spins": 1, **given}
         if isinstance(first["sigma"], tuple) and first["sigma"][0] in ("window", "seconds"):
-            window: Any = traces.recording.clock(0).in_samples(first["sigma"])
-            self.window, first["sigma"] = window[1:], WINDOW
+            windows: Any = set(traces.recording.sigmas(first["sigma"]))
+            if len(windows) == 1:  # the noise stays as given if traces have different windows
+                self.window, first["sigma"] = windows.pop()[1:], WINDOW
         self.selects = {}
         for name, (label, values) in listed.items():
             value = first.get(name)
