@@ -207,9 +207,9 @@ class Look:
             widget.param.watch(lambda event: drawn(), "value_throttled" if widget is self.gain else "value")
         for widget in (self.shown, self.low, self.high):
             widget.param.watch(lambda event: shown(), "value")
-        agc = [pn.pane.HTML("Automatic gain control (AGC)", margin=(2, 10, 0, 10)), self.agc]
-        agc = agc if len(traces.rows) > 1 else []
-        self.widgets = [heading("Picture"), self.display, self.scale, *agc, self.gain]
+        agc = pn.pane.HTML("Automatic gain control (AGC)", margin=(2, 10, 0, 10))
+        picture = [heading("Picture"), self.display, self.scale, agc, self.agc, self.gain]
+        self.widgets = picture if len(traces.rows) > 1 else []  # a single trace is drawn in data units
         self.widgets += [heading("Shown as after"), self.shown, self.low, self.high]
 
     @property
