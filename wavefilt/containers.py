@@ -175,7 +175,7 @@ def of_recording(
     file = [argument(recording.source)] if recording.source else []
     for name, value in recording.layout.items():
         file += [f"--{name}", ",".join(map(str, value)) if isinstance(value, tuple) else str(value)]
-    own: dict[str, Any] = {"function": f"{recording.call}.denoise", "samples": f"{recording.call}.samples"}
+    own: dict[str, Any] = {"function": f"{recording.call}.denoise", "samples": f"{recording.call}.rows()"}
     own |= {"words": ("", "two_dimensional=True"), "file": tuple(file)}
     if axes is not None:
         rows, sigmas = rows[None], [common_noise(sigmas)]

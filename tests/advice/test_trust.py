@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -187,6 +188,18 @@ def test_recordings(tmp_path):
     assert all(answer.word in page for answer in found.answers)
     with pytest.raises(FileExistsError):
         found.write(tmp_path / "r.html")
+
+
+@pytest.mark.parametrize(("delay", "label"), [(0.0, "time (s)"), (-0.1, "time from the trigger (s)")])
+def test_words_on_the_page(gather, delay, label, monkeypatch, tmp_path):
+    figure, drawn = pytest.importorskip("wavefilt.plotting.figure"), []
+    monkeypatch.setattr(figure, "as_html", lambda one, *_: drawn.append(one) or "")
+    found = trust.report(gather[1], denoise(gather[1]), interval=0.001, delay=delay)
+    replace(found, statements=("try `preset=gentle`",)).write(tmp_path / "r.html")
+    assert "try <code>preset=gentle</code>" in (tmp_path / "r.html").read_text()
+    assert [one.axes[0].get_ylabel() for one in drawn] == [label, label]
+    unmoved = replace(found, interval=None, shifts=np.full(12, -0.01))
+    assert "between +0 samples and +0 samples" in answer(unmoved, "breaks").found
 
 
 # ---- the noise that the report compares with

@@ -186,15 +186,16 @@ def test_two_tabs_and_saving(folder, served, tab):
 
 
 @CHROMIUM
-def test_a_large_section_at_the_width_of_a_phone(folder, tab):
+def test_a_large_section_with_a_long_name_at_the_width_of_a_phone(folder, tab):
     """What is zoomed is drawn in finer detail, and options of the layout are in the lines."""
+    path = folder / f"{'x' * 200}.npy"
     x = np.random.default_rng(0).standard_normal((5000, 40)).astype("f4")
-    np.save(folder / "x.npy", x)
-    with serving(folder / "x.npy", "--axis", "0", "--format", "npy", "--dt", "0.002", "-l", "2") as (_, address):
+    np.save(path, x)
+    with serving(path, "--axis", "0", "--format", "npy", "--dt", "0.002", "-l", "2") as (_, address):
         phone = Tab(tab.page.tab(), address, 390, 844)
         assert phone.page.run("document.documentElement.scrollWidth") <= 390
         words = shlex.split(phone.text("Command"))
-        assert words[:3] == ["wavefilt", "denoise", str(folder / "x.npy")]
+        assert words[:3] == ["wavefilt", "denoise", str(path)]
         assert {"--axis", "--format", "--dt", "--level"} <= set(words)
         top = "getBoundingClientRect().top"
         assert phone.page.run(f"labelled('select', 'Threshold rule').{top} < all(document, 'canvas')[0].{top}")

@@ -15,7 +15,7 @@ pytest.importorskip("panel")
 
 import panel as pn
 import param
-from bokeh.models import BoxAnnotation, Title
+from bokeh.models import BoxAnnotation, LinearAxis, Title
 
 SAMPLE = SAMPLES / "seismic.dat"
 
@@ -256,6 +256,10 @@ def test_the_band_pass_is_shown_instead_and_not_saved(tmp_path):
     page.choose(Shown="A: wavelets")
     close(page.image("residual"), x - page.viewer.denoised.samples)
     assert not page.widgets["Save out.npy"].disabled
+    lengths = wavefilt.Recording([x[0], x[2, :150]], (0.004,) * 2, "npy", None)
+    page = Page(lengths)
+    page.choose(Shown="B: band-pass")
+    assert executed(page.python, recording=lengths)["filtered"].shape == (2, 200)
     short = Page(x[:, :20], interval=0.004)
     short.choose(Shown="B: band-pass")
     assert "length" in short.message
@@ -346,8 +350,51 @@ def test_a_window_is_marked_and_the_details_are_those_of_the_result(path):
     assert after[-20:].mean() < before[-20:].mean() - 3
     page.choose(Trace=7)
     assert any("trace 7" in title.text for pane in page.panes for title in pane.object.select({"type": Title}))
+    page.choose(Trace=None)  # an empty field
+    assert any("trace 0" in title.text for pane in page.panes for title in pane.object.select({"type": Title}))
     page.choose(Noise="of each level")
     assert page.windows == []
+
+
+def test_a_noise_window_that_differs_between_traces_is_kept():
+    first = np.datetime64("2020-01-01", "ns")
+    starts = (first, first + np.timedelta64(3, "s"))
+    x = np.random.default_rng(4).standard_normal((2, 1000))
+    recording = wavefilt.Recording(x, (0.01,) * 2, "npy", None, ids=("A", "B"), starts=starts)
+    window = ("window", "2020-01-01T00:00:04", "2020-01-01T00:00:06")
+    page = Page(recording, sigma=window)
+    page.choose(Wavelet="db2")
+    np.testing.assert_array_equal(
+        page.viewer.denoised.samples, recording.denoise("db2", sigma=window, backend="pywavelets").samples
+    )
+
+
+def test_samples_of_a_day_are_drawn_at_their_times():
+    page = Page(wavefilt.Recording(np.eye(4, 100), (0.01,) * 4, "npy", None, delays=(86400.0,) * 4))
+    np.testing.assert_allclose(np.diff(page.wiggles("before")[1]), 0.01, rtol=1e-6)
+
+
+def test_bands_are_not_called_levels_and_complex_samples_are_named():
+    x = np.random.default_rng(2).standard_normal((24, 256))
+    page = Page(x, "db2", level=2)
+    (axis,) = page.viewer.details.levels_figure.xaxis
+    assert axis.axis_label == "level (1 = finest)"
+    page.choose(Section=True)
+    assert (axis.axis_label, len(page.data("levels")["band"])) == ("band (1 = finest)", 6)
+    titles = [Page(rows).viewer.__panel__().select(pn.pane.HTML)[0].object for rows in (x, x + 1j)]
+    assert ["real part" in title for title in titles] == [False, True]
+
+
+def test_times_and_windows_are_those_of_the_first_trace_if_delays_differ():
+    x = np.random.default_rng(3).standard_normal((4, 1000))
+    recording = wavefilt.Recording(x, (0.002,) * 4, "npy", None, delays=(-1.0, -0.9, -0.8, -0.7))
+    page = Page(recording)
+    np.testing.assert_allclose(page.wiggles("before")[1][:, 0], -1)
+    labels = [axis.axis_label for pane in page.panes for axis in pane.object.select({"type": LinearAxis})]
+    assert labels.count("time from the trigger of trace 0 (s)") == 6
+    page.viewer.section.on_window(250, 450)
+    assert page.windows == [pytest.approx((-0.501, -0.101))] * 3
+    assert "sigma=('seconds', -0.5, -0.1)" in page.python
 
 
 # ------------------------------------------------------------------------------------------------------------ images
@@ -383,7 +430,7 @@ def test_traces_have_a_scale_of_their_own_and_silent_ones_stay_silent():
 
 
 @pytest.mark.parametrize(
-    ("values", "shape"), [("noise", (1, 300)), ("gap", (3, 300)), ("zero", (4, 40)), ("nothing", (2, 40))]
+    ("values", "shape"), [("noise", (2, 300)), ("gap", (3, 300)), ("zero", (4, 40)), ("nothing", (2, 40))]
 )
 def test_any_shape_and_any_samples_can_be_viewed(shape, values):
     x = np.random.default_rng(0).standard_normal(shape)
@@ -393,6 +440,14 @@ def test_any_shape_and_any_samples_can_be_viewed(shape, values):
     page.choose(Picture="density")
     assert page.data("image-before")["image"][0].size == x.size
     assert np.isnan(page.image("before")).sum() == {"gap": 90, "nothing": x.size}.get(values, 0)
+
+
+def test_a_single_trace_is_drawn_in_its_units():
+    x = 1e6 + np.random.default_rng(0).standard_normal(300)
+    page = Page(x)
+    (drawn,) = page.data("line-before")["y"]
+    np.testing.assert_allclose(drawn[:-1], x, atol=0.1)
+    assert not {"Picture", "Scale", "AGC", "Gain"} & set(page.widgets)  # they would change nothing
 
 
 def test_options_are_those_given_and_a_notebook_gets_the_page():

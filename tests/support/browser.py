@@ -167,10 +167,12 @@ def serving(*words: object, folder: Path = ROOT):
     command = [sys.executable, "-u", "-m", "wavefilt", "view", "--no-browser", *map(str, words)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=folder)
     try:
-        line = process.stderr.readline()
-        if not line.startswith("http"):
-            raise RuntimeError(line + process.stderr.read())
-        yield process, line.split()[0]
+        lines = [process.stderr.readline()]
+        while lines[-1] and not lines[-1].startswith("http"):  # kernels may be compiled first
+            lines.append(process.stderr.readline())
+        if not lines[-1]:
+            raise RuntimeError("".join(lines))
+        yield process, lines[-1].split()[0]
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGINT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -51,13 +52,18 @@ def badge(verdict: Finding, word: str = "", more: str = "") -> str:
     return f'<span class="badge{more}" style="background:{ground};color:{ink}">{word or verdict}</span>'
 
 
+def marked(text: str) -> str:
+    """Return a text as HTML, with code between backticks."""
+    return re.sub("`(.*?)`", r"<code>\1</code>", escape(text))
+
+
 def page(report: TrustReport) -> str:
     """Return the report as one page without references to other files. Raises ImportError without matplotlib."""
     size = f"{len(report.noisy)} trace{'s' * (len(report.noisy) != 1)} x {report.noisy.shape[1]} samples"
     title = f"{escape(report.name or 'Recording')}"
     parts = [f"<h1>Can this result be trusted?</h1><p>{title}, {size}</p>"]
     parts.append(f"<p>{badge(report.verdict, more=' large')} {escape(report.summary().partition('; ')[2])}</p>")
-    parts += [f"<p>{escape(text)}</p>" for text in report.statements]
+    parts += [f"<p>{marked(text)}</p>" for text in report.statements]
     parts.append(f"{_traces(report)}<main>")
     growth = _growth(report) if np.isfinite(report.effect.change).any() else ""
     for answer in report.answers:
@@ -83,7 +89,7 @@ def _traces(report: TrustReport) -> str:
 
     intervals = (report.interval,) * len(report.noisy)
     before, after = (
-        Recording(rows, intervals, "npy", None, report.name, delays=(report.delay,) * len(rows))
+        Recording(rows, intervals, "npy", None, report.name, delays=(report.delay,) * len(rows) * bool(report.delay))
         for rows in (report.noisy, report.denoised)
     )
     options = PlotOptions(panels="before,after,residual,spectra")

@@ -226,7 +226,7 @@ class TrustReport:
     def _time(self, samples: float, sign: str = "") -> str:
         """Return a duration, given in samples, in words."""
         if self.interval is None:
-            return f"{round(samples, 1):{sign}g} samples"
+            return f"{round(samples, 1) + 0.0:{sign}g} samples"
         return f"{round(samples, 2) * self.interval + 0.0:{sign}.4g} s"
 
     def _gains(self) -> str:

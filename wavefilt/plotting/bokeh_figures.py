@@ -61,7 +61,7 @@ class SectionFigures:
         count, samples = traces.rows.shape
         self.section = data.SectionImages(traces.rows, half=max(8, round(samples * AGC_SHARE / 2)))
         self.traces, self.on_window = traces, on_window
-        self.step, self.start = traces.interval or 1.0, start_of(traces)
+        self.step, (self.start, self.time_label) = traces.interval or 1.0, time_axis(traces)
         self.horizontal = count <= FEW
         self.display = "wiggle" if count <= data.WIGGLES else "density"
         self.together, self.gain = False, 1.0
@@ -166,7 +166,7 @@ class SectionFigures:
 
     def _label(self, drawn: figure) -> None:
         time, trace = (drawn.xaxis, drawn.yaxis) if self.horizontal else (drawn.yaxis, drawn.xaxis)
-        time.axis_label = data.time_label(self.traces.recording) if self.traces.interval else "sample"
+        time.axis_label = self.time_label
         if len(self.traces.rows) == 1:
             trace.axis_label = "amplitude (data units)"
             return
@@ -195,7 +195,7 @@ class SectionFigures:
 
     def _points(self, traces: Array, samples: Array) -> dict[str, list[Array]]:
         """Return the points of all lines as one item: the browser indexes items, which is slow for single points."""
-        trace, time = [traces.astype(np.float32)], [self._time(samples).astype(np.float32)]
+        trace, time = [traces.astype(np.float32)], [self._time(samples)]
         return {"x": time, "y": trace} if self.horizontal else {"x": trace, "y": time}
 
     def _selected(self, event: SelectionGeometry) -> None:
@@ -217,10 +217,14 @@ class SectionFigures:
             self.draw(*data.PARTS)
 
 
-def start_of(traces: Container) -> float:
-    """Return the time of the first sample; 0 if it differs between traces."""
-    delays = set(traces.recording.delays)
-    return delays.pop() if len(delays) == 1 and traces.interval else 0.0
+def time_axis(traces: Container) -> tuple[float, str]:
+    """Return the time of the first sample and the label of the axis; with different delays, those of trace 0."""
+    if not traces.interval:
+        return 0.0, "sample"
+    delays, label = traces.recording.delays, data.time_label(traces.recording)
+    if len(set(delays)) > 1:
+        label = label.replace(" (s)", " of trace 0 (s)")
+    return next(iter(delays), 0.0), label
 
 
 class DetailFigures:
@@ -228,7 +232,7 @@ class DetailFigures:
 
     def __init__(self, traces: Container) -> None:
         self.interval, self.rows, recording = traces.interval or 1.0, traces.rows.real, traces.recording
-        self.start = start_of(traces)
+        self.start, time = time_axis(traces)
         self.parts: tuple[str, ...] = data.PARTS[:1]
         self.after = self.rows
         sample = self.rows[:, :: max(1, self.rows.shape[1] // 1024)].astype(np.float64)
@@ -243,9 +247,7 @@ class DetailFigures:
         frequency = f"frequency ({'Hz' if traces.interval else 'cycles per sample'})"
         self.spectra_figure = self._spectra(frequency)
         self.levels_figure = self._levels()
-        self.spectrogram_figures = self._spectrograms(
-            frequency, data.time_label(recording) if traces.interval else "sample"
-        )
+        self.spectrogram_figures = self._spectrograms(frequency, time)
 
     def show(self, after: Array | None, outcome: Outcome | None) -> None:
         """Draw the spectra of these denoised traces, and the thresholds of ``outcome``; a band-pass has none.
@@ -261,6 +263,8 @@ class DetailFigures:
                 source.data = {"frequency": np.linspace(0, 0.5 / self.interval, len(level)), "level": level}
         self.draw_spectrograms(self.trace)
         sigma, threshold = data.noise_and_thresholds(outcome.estimates if outcome else [])
+        word = "band" if outcome and len(sigma) > outcome.level else "level"  # sections and packets
+        self.levels_figure.xaxis.axis_label = f"{word} (1 = finest)"
         positive = (np.where(values > 0, values, np.nan) for values in (sigma, threshold))  # on a logarithmic axis
         self.levels.data = dict(
             zip(("band", "sigma", "threshold"), (np.arange(1.0, len(sigma) + 1), *positive), strict=True)
@@ -286,7 +290,7 @@ class DetailFigures:
 
     def _levels(self) -> figure:
         title, levels = "noise and thresholds by level", self.levels
-        drawn = _detail("thresholds", title, "level (1 = finest)", "data units", y_axis_type="log")
+        drawn = _detail("thresholds", title, "", "data units", y_axis_type="log")
         drawn.xaxis.ticker.min_interval = 1
         marks = (
             ("sigma", data.SIGMA_COLOR, "noise σ", "circle"),
@@ -295,7 +299,7 @@ class DetailFigures:
         for name, color, label, marker in marks:
             drawn.line("band", name, line_width=1.6, source=levels, color=color, legend_label=label)
             drawn.scatter("band", name, size=7, marker=marker, source=levels, color=color, legend_label=label)
-        tips = [("level", "@band"), ("σ", "@sigma{0.0000}"), ("threshold", "@threshold")]
+        tips = [("number", "@band"), ("σ", "@sigma{0.0000}"), ("threshold", "@threshold")]
         drawn.add_tools(models.HoverTool(tooltips=tips, visible=False))
         return _with_legend(drawn)
 

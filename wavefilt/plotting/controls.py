@@ -94,8 +94,9 @@ class Controls:
         }
         first = {"sigma": None, "scope": "trace", "spins": 1, **given}
         if isinstance(first["sigma"], tuple) and first["sigma"][0] in ("window", "seconds"):
-            window: Any = traces.recording.clock(0).in_samples(first["sigma"])
-            self.window, first["sigma"] = window[1:], WINDOW
+            windows: Any = set(traces.recording.sigmas(first["sigma"]))
+            if len(windows) == 1:  # the noise stays as given if traces have different windows
+                self.window, first["sigma"] = windows.pop()[1:], WINDOW
         self.selects = {}
         for name, (label, values) in listed.items():
             value = first.get(name)
@@ -193,7 +194,7 @@ class Look:
 
         def frequency(label: str, share: float) -> Any:
             value = float(f"{share * nyquist:.2g}")
-            return pn.widgets.FloatInput(label=label, value=value, step=0.01 * nyquist, min_width=80, **WIDE)
+            return pn.widgets.FloatInput(label=label, value=value, step=0.01 * nyquist, **WIDE)
 
         self.display = buttons("Picture", "density", "wiggle")
         self.display.value = display
@@ -206,11 +207,10 @@ class Look:
             widget.param.watch(lambda event: drawn(), "value_throttled" if widget is self.gain else "value")
         for widget in (self.shown, self.low, self.high):
             widget.param.watch(lambda event: shown(), "value")
-        band = pn.Row(self.low, self.high, **WIDE)
-        agc = [pn.pane.HTML("Automatic gain control (AGC)", margin=(2, 10, 0, 10)), self.agc]
-        agc = agc if len(traces.rows) > 1 else []
-        self.widgets = [heading("Picture"), self.display, self.scale, *agc, self.gain]
-        self.widgets += [heading("Shown as after"), self.shown, band]
+        agc = pn.pane.HTML("Automatic gain control (AGC)", margin=(2, 10, 0, 10))
+        picture = [heading("Picture"), self.display, self.scale, agc, self.agc, self.gain]
+        self.widgets = picture if len(traces.rows) > 1 else []  # a single trace is drawn in data units
+        self.widgets += [heading("Shown as after"), self.shown, self.low, self.high]
 
     @property
     def levelled(self) -> tuple[str, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import html
 import os
-import re
 import secrets
 import socket
 import threading
@@ -24,7 +23,7 @@ from tornado.ioloop import IOLoop
 from tornado.web import ErrorHandler
 
 from wavefilt import interrupts
-from wavefilt.advice.page import badge
+from wavefilt.advice.page import badge, marked
 from wavefilt.arrays import Array
 from wavefilt.backends import Backend
 from wavefilt.backends.registry import REFERENCE, check_name
@@ -48,6 +47,7 @@ STICKY = {"position": "sticky", "top": "0", "z-index": "9", "background": "white
 """The toolbar stays visible while the figures scroll."""
 BAD, GOOD = "#b00020", "#00695c"
 COPY = "navigator.clipboard.writeText(text.value)"
+WRAPPED = [":host { max-width: 100% } .bk-btn { white-space: normal !important }"]
 TEXT = ["textarea { font: 12px monospace !important; opacity: 1 !important; -webkit-text-fill-color: #222 !important }"]
 HOST = "127.0.0.1"
 ROUNDS = 10
@@ -55,7 +55,7 @@ ROUNDS = 10
 PAGE = """{% extends base %}
 {% block postamble %}
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<style>body { font-family: sans-serif; padding: 4px 8px }</style>
+<style>body { font-family: sans-serif; padding: 4px 8px; overflow-wrap: anywhere }</style>
 {% endblock %}
 """
 
@@ -156,13 +156,14 @@ class Viewer(pn.viewable.Viewer):  # type: ignore[misc]  # Panel has no types
             end=len(self.traces.rows) - 1,
             width=200,
         )
-        self.trace.param.watch(lambda event: self.details.draw_spectrograms(event.new), "value")
+        self.trace.param.watch(lambda event: self.details.draw_spectrograms(event.new or 0), "value")
         self.verdict, self.message, self.summary, self.scale, self.answer = (pn.pane.HTML(**WIDE) for _ in range(5))
         self.python, self.command = (
             pn.widgets.TextAreaInput(label=name, disabled=True, rows=2, stylesheets=TEXT, **WIDE)
             for name in ("Python", "Command")
         )
-        self.button = pn.widgets.Button(label=f"Save {os.path.basename(output or '')}", color="primary")
+        label = f"Save {os.path.basename(output or '')}"
+        self.button = pn.widgets.Button(label=label, color="primary", stylesheets=WRAPPED)
         self.button.on_click(lambda event: self.save())
         self._layout = self._page()
         self._style()
@@ -244,8 +245,7 @@ class Viewer(pn.viewable.Viewer):  # type: ignore[misc]  # Panel has no types
         if result is not self.result:
             return
         name, told = (f"band-pass {band_pass.low:g} to {band_pass.high:g}", []) if band_pass else result.summary()
-        escaped = (re.sub("`(.*?)`", r"<code>\1</code>", html.escape(text)) for text in told)
-        notes = "".join(f"<li>{text}</li>" for text in escaped)
+        notes = "".join(f"<li>{marked(text)}</li>" for text in told)
         self.summary.object = html.escape(name) + (f"<ul>{notes}</ul>" if notes else "")
         with pn.io.hold():
             self.details.show(rows, None if band_pass else result.outcome)
@@ -287,6 +287,7 @@ class Viewer(pn.viewable.Viewer):  # type: ignore[misc]  # Panel has no types
         recording, interval = self.traces.recording, self.traces.interval
         size = " x ".join(map(str, self.traces.rows.shape)) + " samples"
         facts = f"{size}{f', interval {interval:g} s' if interval else ''}, {html.escape(recording.format)}"
+        facts += ", real part shown" * recording.complex
         title = pn.pane.HTML(f"<b>{html.escape(self.traces.name)}</b> &ensp; {facts}", **WIDE)
         heading = pn.FlexBox(flexed(title, "280px"), flexed(self.verdict, "320px", 2), gap="4px")
         first = [
