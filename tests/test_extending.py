@@ -126,6 +126,14 @@ def test_rules_and_shrink_functions(x, backend):
             np.testing.assert_allclose(y, wavefilt.waverec(shrunk, "db8")[: len(x)], atol=1e-12)
 
 
+@pytest.mark.parametrize("backend", ["pywavelets", "numba"])
+def test_shrunk_coefficients_of_another_dtype(x, backend):
+    expected = wavefilt.denoise(x, shrink=lambda data, value: np.round(data), backend=backend)
+    for convert in (np.ndarray.tolist, lambda data: data.astype(np.int16), lambda data: data.astype(np.float32)):
+        y = wavefilt.denoise(x, shrink=lambda data, value, own=convert: own(np.round(data)), backend=backend)
+        np.testing.assert_array_equal(y, expected)
+
+
 @pytest.mark.parametrize("name", ["twosigma", "bayes"])
 @pytest.mark.parametrize("backend", ["pywavelets", "numba"])
 def test_a_name_registered_again_means_the_new_rule(monkeypatch, x, backend, name):
@@ -154,7 +162,7 @@ def test_a_rule_that_returns_no_threshold_for_each_level_and_trace(x, thresholds
 def test_functions_that_return_what_they_must_not(x, backend):
     with pytest.raises(OptionError, match="at least 0"):
         wavefilt.denoise(x, rule=lambda statistics, sigma, samples: -sigma, backend=backend)
-    for shrink in (lambda data, value: None, lambda data, value: data[..., :3]):
+    for shrink in (lambda data, value: None, lambda data, value: data[..., :3], lambda data, value: 1j * data):
         with pytest.raises(OptionError, match="shape"):
             wavefilt.denoise(x, shrink=shrink, backend=backend)
     with pytest.raises(TypeError, match="backend"):
