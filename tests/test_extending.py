@@ -203,6 +203,26 @@ def test_a_transform(rng):
     np.testing.assert_array_equal(wavefilt.denoise(x, **options | {"transform": ATrous()}), y)
 
 
+class Scaled(ATrous):
+    """A transform whose name is not its word."""
+
+    name, word = "scaled-details", "scaled"
+
+    def __init__(self, factor):
+        self.factor = factor
+
+    def analyse(self, x, analysis):
+        approximation, *details = super().analyse(x, analysis)
+        return (approximation, *(self.factor * d for d in details))
+
+
+def test_a_transform_registered_again(monkeypatch, x):
+    for factor in (0.0, 1.0):
+        monkeypatch.setitem(TRANSFORMS, Scaled.name, Scaled(factor))
+        y = wavefilt.denoise(x, transform="scaled", level=2, rule=0.1)
+        np.testing.assert_array_equal(y, wavefilt.denoise(x, transform=Scaled(factor), level=2, rule=0.1))
+
+
 def test_a_backend(x):
     Counting.calls = 0
     y = wavefilt.denoise(x, backend="counting")
