@@ -158,6 +158,11 @@ def test_a_rule_that_returns_no_threshold_for_each_level_and_trace(x, thresholds
         wavefilt.denoise(x, rule=lambda *_: thresholds)
 
 
+def test_a_rule_without_a_function():
+    with pytest.raises(OptionError, match="factor"):
+        Rule("nothing")
+
+
 @pytest.mark.parametrize("backend", ["pywavelets", "numba"])
 def test_functions_that_return_what_they_must_not(x, backend):
     with pytest.raises(OptionError, match="at least 0"):
