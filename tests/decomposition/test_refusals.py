@@ -22,6 +22,7 @@ REFUSALS = [
     ("idwt", ([1.0, 2.0], [1.0], "db2"), ValueError, "belong together"),
     # several levels, one axis
     ("wavedec", (X, "db99"), ValueError, "did you mean"),
+    ("wavedec", (X, ""), ValueError, "unknown wavelet"),
     ("wavedec", (X, "morl"), ValueError, "continuous"),
     ("wavedec", (X, 7), TypeError, "wavelet"),
     ("wavedec", (X, "db2", "symetric"), ValueError, "'symmetric'"),
