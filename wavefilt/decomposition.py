@@ -554,7 +554,7 @@ def iwavelet_packets(
     return from_blocks(rows[""], batch, axes)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DualTreeCoefficients:
     """Coefficients of `wavefilt.dtcwt`, the argument of `wavefilt.idtcwt`.
 
