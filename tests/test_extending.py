@@ -126,6 +126,14 @@ def test_rules_and_shrink_functions(x, backend):
             np.testing.assert_allclose(y, wavefilt.waverec(shrunk, "db8")[: len(x)], atol=1e-12)
 
 
+@pytest.mark.parametrize("backend", ["pywavelets", "numba"])
+def test_shrunk_coefficients_of_another_dtype(x, backend):
+    expected = wavefilt.denoise(x, shrink=lambda data, value: np.round(data), backend=backend)
+    for convert in (np.ndarray.tolist, lambda data: data.astype(np.int16), lambda data: data.astype(np.float32)):
+        y = wavefilt.denoise(x, shrink=lambda data, value, own=convert: own(np.round(data)), backend=backend)
+        np.testing.assert_array_equal(y, expected)
+
+
 @pytest.mark.parametrize("name", ["twosigma", "bayes"])
 @pytest.mark.parametrize("backend", ["pywavelets", "numba"])
 def test_a_name_registered_again_means_the_new_rule(monkeypatch, x, backend, name):
@@ -150,11 +158,16 @@ def test_a_rule_that_returns_no_threshold_for_each_level_and_trace(x, thresholds
         wavefilt.denoise(x, rule=lambda *_: thresholds)
 
 
+def test_a_rule_without_a_function():
+    with pytest.raises(OptionError, match="factor"):
+        Rule("nothing")
+
+
 @pytest.mark.parametrize("backend", ["pywavelets", "numba"])
 def test_functions_that_return_what_they_must_not(x, backend):
     with pytest.raises(OptionError, match="at least 0"):
         wavefilt.denoise(x, rule=lambda statistics, sigma, samples: -sigma, backend=backend)
-    for shrink in (lambda data, value: None, lambda data, value: data[..., :3]):
+    for shrink in (lambda data, value: None, lambda data, value: data[..., :3], lambda data, value: 1j * data):
         with pytest.raises(OptionError, match="shape"):
             wavefilt.denoise(x, shrink=shrink, backend=backend)
     with pytest.raises(TypeError, match="backend"):
@@ -193,6 +206,26 @@ def test_a_transform(rng):
     options = {"transform": "atrous", "level": 4, "rule": "twosigma", "sigma": 1.0}
     np.testing.assert_array_equal(wavefilt.denoise(x, backend="numba", **options), y)  # by the reference
     np.testing.assert_array_equal(wavefilt.denoise(x, **options | {"transform": ATrous()}), y)
+
+
+class Scaled(ATrous):
+    """A transform whose name is not its word."""
+
+    name, word = "scaled-details", "scaled"
+
+    def __init__(self, factor):
+        self.factor = factor
+
+    def analyse(self, x, analysis):
+        approximation, *details = super().analyse(x, analysis)
+        return (approximation, *(self.factor * d for d in details))
+
+
+def test_a_transform_registered_again(monkeypatch, x):
+    for factor in (0.0, 1.0):
+        monkeypatch.setitem(TRANSFORMS, Scaled.name, Scaled(factor))
+        y = wavefilt.denoise(x, transform="scaled", level=2, rule=0.1)
+        np.testing.assert_array_equal(y, wavefilt.denoise(x, transform=Scaled(factor), level=2, rule=0.1))
 
 
 def test_a_backend(x):

@@ -37,6 +37,12 @@ def test_live_traces_with_gaps():
     assert _recording([late]).live.all()
 
 
+def test_recordings_are_found_in_a_list_and_a_set(rng):
+    one, other = (_recording(rng.standard_normal((2, 50))) for _ in range(2))
+    assert [one, other].index(other) == 1
+    assert len({one, other}) == 2
+
+
 def test_a_recording_shows_its_size_and_sampling(partly_dead):
     recording = _recording(partly_dead)
     for words in ("line 7.npy", "24 traces x 500 samples", "0.004 s", "9 live", "15 dead"):

@@ -231,7 +231,7 @@ def denoise(
     named = (wavelet, level, mode, rule, shrink, sigma, scope, keep, transform)
     given = (*named, spins, ndim, detrend, blend, basis, statics)
     if PLAIN.issuperset(map(type, given)):
-        meant = RULES.get(rule), TRANSFORMS.get(transform)  # type: ignore[arg-type]  # a name may be registered again
+        meant = RULES.get(rule), *map(id, TRANSFORMS.values())  # type: ignore[arg-type]  # names may get new meanings
         options = _options(meant, *given)  # type: ignore[arg-type]
     else:
         options = Options(*given)
@@ -270,7 +270,7 @@ PLAIN = frozenset((str, int, float, bool, type(None)))
 
 @lru_cache(maxsize=256, typed=True)  # True is no number of levels, though it equals 1
 def _options(meant: object, *given: Any) -> Options:
-    """Return the options; ``meant`` are the objects that have the names given."""
+    """Return the options; ``meant`` are the objects that names may mean."""
     return Options(*given)
 
 

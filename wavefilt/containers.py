@@ -171,7 +171,7 @@ def of_recording(
     if axes is not None and len({len(trace) for trace in recording.traces}) > 1:
         raise ValueError(f"{recording.source}: a section needs traces of one length")
     sigmas = recording.sigmas(None) if sigmas is None else sigmas
-    rows = recording.rows() if len(recording.traces) else np.empty((0, 0))
+    rows = recording.rows() if len(recording.traces) else np.empty((0, 1))
     file = [argument(recording.source)] if recording.source else []
     for name, value in recording.layout.items():
         file += [f"--{name}", ",".join(map(str, value)) if isinstance(value, tuple) else str(value)]

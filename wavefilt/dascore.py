@@ -52,9 +52,9 @@ class WavefiltNameSpace(PatchNameSpace):  # type: ignore[misc]
             check_even(coordinate.values, f"coordinate {time!r}", "use wavefilt.denoise(patch.data, axis=...)")
         sigma = Clock.of_coordinate(coordinate.values, f"coordinate {time!r}").in_samples(options.get("sigma", "level"))
         options = {**options, "sigma": sigma}
-        chosen = Options(wavelet, **options, ndim=2 if len(dims) == 2 else 1)
+        shape = [patch.data.shape[axis] for axis in axes]
+        chosen = Options(wavelet, **options, ndim=2 if len(dims) == 2 else 1).fitting(*shape)
         samples = denoise(patch.data, wavelet, backend=backend, **along(axes), **options)
         name = backend if isinstance(backend, str) else backend.name
-        level = chosen.level_for(*(patch.data.shape[axis] for axis in axes))
-        line = chosen.history(level, dim=dim, backend=name)
+        line = chosen.history(chosen.level_for(*shape), dim=dim, backend=name)
         return patch.new(data=samples).update_attrs(history=[*patch.attrs.history, line])

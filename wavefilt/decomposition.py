@@ -80,8 +80,8 @@ def wavedec(
     Raises
     ------
     ValueError
-        For an unknown wavelet, mode or backend, a negative level, no samples, an axis out of range, or a
-        reflection that would have to extend a single sample.
+        For an unknown wavelet, mode or backend, a negative level, no samples, masked samples, an axis out of range, or
+        a reflection that would have to extend a single sample.
     BackendUnavailable
         If the requested backend cannot run here.
     """
@@ -554,7 +554,7 @@ def iwavelet_packets(
     return from_blocks(rows[""], batch, axes)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DualTreeCoefficients:
     """Coefficients of `wavefilt.dtcwt`, the argument of `wavefilt.idtcwt`.
 
@@ -717,8 +717,13 @@ def check_reflection(lengths: Sequence[int], mode: str) -> None:
 
 
 def as_floating(data: ArrayLike) -> Array:
-    """Return ``data`` in the dtype in which PyWavelets computes. Raises TypeError for data that are not numbers."""
+    """Return ``data`` in the dtype in which PyWavelets computes.
+
+    Raises TypeError for data that are not numbers, and ValueError for masked samples.
+    """
     refuse_kinds(data)
+    if np.ma.is_masked(data):
+        raise ValueError("data have masked samples: fill or interpolate them first, such as data.filled(0)")
     array = np.asarray(data)
     if array.dtype.kind not in "biufc":
         raise TypeError(f"data of dtype {array.dtype} is not numeric")

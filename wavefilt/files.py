@@ -145,7 +145,7 @@ def denoise_file(
     checked(completed(given, preset))  # invalid options are found before the file is opened
 
     with ExitStack() as opened:
-        if isinstance(source, str | os.PathLike):
+        if not isinstance(source, Source):
             file, _ = split(source)
             if os.path.exists(target) and os.path.exists(file) and os.path.samefile(file, target):
                 raise ValueError(f"{os.fspath(target)} is the input; choose another output")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar, Unpack
@@ -94,7 +95,10 @@ def denoise(
             raise _explained(error, [traces[i] for i in batch]) from error
         assert after.outcome is not None
         section = {"two_dimensional": True} if two_dimensional else {}
-        line = own.history(after.outcome.level, "::", backend=after.outcome.backend, **section)
+        for note in after.notes:
+            warnings.warn(note, stacklevel=2)
+        used = after.outcome
+        line = used.options.history(used.level, "::", backend=used.backend, **section)
         for i, x, y in zip(batch, rows, after.traces, strict=True):
             lines[i] = line
             denoised[i] = taken[i].restore(y.astype(x.dtype, copy=False))

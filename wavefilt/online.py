@@ -57,10 +57,11 @@ class OnlineDenoiser:
     Notes
     -----
     With numeric thresholds, or numeric noise and "universal" or "minimax", the output is bit-identical to
-    ``wavefilt.denoise(everything, backend="pywavelets")`` with the same thresholds, including both ends, for blocks of
-    any length. A stream shorter than (taps - 1) 2^level, for which `denoise` raises an error, is still decomposed to
-    that level; a stream shorter than the filter or 2^level is returned unchanged. With a sliding window, a channel is
-    returned bit for bit as long as all its samples since the start are equal (a dead channel).
+    ``wavefilt.denoise(everything, backend="pywavelets")`` with the same thresholds, including both ends, except in
+    channels with runs of equal samples, which `denoise` leaves out. A stream shorter than (taps - 1) 2^level, for which
+    `denoise` raises an error, is still decomposed to that level; a stream shorter than the filter or 2^level is
+    returned unchanged. With a sliding window, equal samples at the start of a channel are returned bit for bit, until
+    `latency` samples before the first one that differs. The output never depends on the lengths of the blocks.
 
     Raises
     ------
@@ -72,8 +73,10 @@ class OnlineDenoiser:
     """Accepted samples that are not transformed yet."""
     _ready: Array
     """Denoised samples that are not returned yet."""
-    _first: Array | None
-    """The first sample of each channel (channels, 1); None before it."""
+    _first: Array
+    """The first sample of each channel (channels, 1)."""
+    _equal: Counts
+    """Number of samples at the start of each channel that equal the first one; -1 if they are denoised as well."""
     _accepted: int
     _returned: int
 
@@ -137,9 +140,10 @@ class OnlineDenoiser:
         At a gap, call `flush`, then push the samples after it.
         """
         new = self._checked(samples)
-        if new.shape[1] and self._dead.any():
-            self._first = new[:, :1] if self._first is None else self._first
-            self._dead &= (new == self._first).all(axis=1)
+        if not self._accepted:
+            self._first = new[:, :1]
+        if (same := self._equal == self._accepted).any():
+            self._equal[same] += np.logical_and.accumulate(new[same] == self._first[same], axis=1).sum(axis=1)
         self._accepted += new.shape[1]
         self._pending = np.concatenate([self._pending, new], axis=1)
         step = 1 << self._level  # samples between two coefficients of the last level
@@ -178,7 +182,7 @@ class OnlineDenoiser:
             self._neighbourhood = _Neighbourhood(grids, [*self._thresholds, approximation], empty)
         fixed = [own.fixed for own in self._thresholds]
         # with fixed thresholds the result is that of `denoise`, which knows whether later samples differ
-        self._dead, self._first = np.full(len(empty), None in fixed), None
+        self._equal, self._first = np.full(len(empty), 0 if None in fixed else -1), empty
         self._unchanged = None not in fixed and not any(fixed)
 
     def _checked(self, samples: ArrayLike) -> Array:
@@ -224,9 +228,11 @@ class OnlineDenoiser:
     def _output(self, count: int) -> Array:
         """Return the next ``count`` denoised samples, in the shape of a push."""
         y, self._ready = self._ready[:, :count].copy(), self._ready[:, count:]
+        if count and (self._equal >= self._returned).any():
+            known = self._returned + self.latency + np.arange(count)  # the last sample that each of these waits for
+            equal = self._equal[:, None]
+            y = np.where((known < equal) | (equal == self._accepted), self._first, y)
         self._returned += count
-        if self._first is not None:
-            y[self._dead] = self._first[self._dead]
         return y[0] if self._channels is None else y
 
 

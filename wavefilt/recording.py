@@ -104,7 +104,7 @@ def read(
     return replace(recording, layout={name: value for name, value in given.items() if value is not None})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Recording(io.Contents):
     """Traces read from a file (`wavefilt.read`).
 

@@ -110,9 +110,13 @@ class Statics:
 def find(sections: Array) -> Statics:
     """Find the statics of sections (sections, traces, samples), or of one section (traces, samples).
 
-    Gaps (NaN) are interpolated. Dead traces, and sections of fewer than 8 traces or 32 samples, have none.
+    Gaps (NaN) are interpolated. Dead traces, and sections of fewer than 8 traces or 32 samples, have none. Raises
+    ValueError for complex samples and other shapes.
     """
     sections = np.asarray(sections)
+    if sections.ndim not in (2, 3) or np.iscomplexobj(sections):
+        found = f"{sections.dtype} of shape {sections.shape}"
+        raise ValueError(f"statics need a real section (traces, samples), or a batch of sections, not {found}")
     batch = sections[None] if sections.ndim == 2 else sections
     live = live_samples(batch, bool(np.isfinite(batch).all()))
     whole = batch if live is None else filled(batch, live)[0]

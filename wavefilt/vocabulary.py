@@ -91,5 +91,5 @@ def nearest(value: object, words: list[str]) -> str:
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Return whether this is a real number; True and False are not."""
-    return isinstance(value, Real) and not isinstance(value, bool)
+    """Return whether this is a real number; True, False and durations are not."""
+    return isinstance(value, Real) and type(value).__name__ not in ("bool", "timedelta64")  # both are integers

@@ -68,7 +68,8 @@ class DataArrayAccessor:
             check_even(coordinate, name, f"drop it with x.drop_vars({time!r})")
         sigma = Clock.of_coordinate(coordinate, name).in_samples(options.get("sigma", "level"))
         options = {**options, "sigma": sigma}
-        chosen = Options(wavelet, **options, ndim=2 if len(dims) == 2 else 1)
+        shape = [array.sizes[own] for own in dims]
+        chosen = Options(wavelet, **options, ndim=2 if len(dims) == 2 else 1).fitting(*shape)
         if array.chunks is None:
             samples = denoise(array.data, wavelet, backend=backend, **along(axes), **options)
         else:
@@ -77,7 +78,7 @@ class DataArrayAccessor:
             samples = dask.denoise(array.data, wavelet, backend=backend, **along(axes), **options)
         new = array.copy(deep=False, data=samples)
         new.encoding = {}  # integers as stored would round the denoised samples
-        line = chosen.history(chosen.level_for(*(array.sizes[own] for own in dims)), dim=dim, backend=backend)
+        line = chosen.history(chosen.level_for(*shape), dim=dim, backend=backend)
         return new.assign_attrs(history=_extended(array.attrs, f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {line}"))
 
 

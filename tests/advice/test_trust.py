@@ -158,6 +158,13 @@ def test_wrong_arguments():
             trust.report(noisy, denoised, sigma="level" if window is None else ("window", *window))
 
 
+@pytest.mark.parametrize("wrong", [lambda rows: None, lambda rows: rows[:1], lambda rows: (rows, rows)])
+def test_a_function_that_returns_another_shape(wrong):
+    x = np.random.default_rng(0).standard_normal((8, 512))
+    with pytest.raises(ValueError, match="shape"):
+        trust.report(x, wavefilt.denoise(x), wrong)
+
+
 def test_large_arrays_are_sampled():
     x = np.random.default_rng(0).standard_normal((300, 256))
     found = trust.report(x, x, samples=64 * 256)

@@ -13,7 +13,7 @@ import pytest
 import wavefilt
 from tests.support.signals import partly_dead
 
-pytest.importorskip("dask")
+dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 zarr = pytest.importorskip("zarr")
@@ -198,6 +198,27 @@ def test_arrays_that_are_refused():
         with pytest.raises((TypeError, ValueError)):
             wavefilt.dask.denoise(bad)
     assert wavefilt.dask.denoise(array[:0]).compute().shape == (0, 2000)
+
+
+class Scaled:
+    """A threshold function whose repr does not show its factor."""
+
+    def __init__(self, factor):
+        self.factor = factor
+
+    def __repr__(self):
+        return "Scaled"
+
+    def __call__(self, coefficients, thresholds):
+        return self.factor * coefficients
+
+
+def test_functions_with_the_same_repr_are_different_tasks():
+    array = da.from_array(_samples((4, 2000)), chunks=(2, 500))
+    lazy = [wavefilt.dask.denoise(array, "db4", rule=1.0, shrink=Scaled(factor)) for factor in (0, 1)]
+    smooth, same = dask.compute(*lazy, scheduler="sync")
+    np.testing.assert_allclose(same, array, atol=1e-5)
+    assert np.abs(smooth - same).max() > 0.1
 
 
 # ---- processes

@@ -58,6 +58,12 @@ def test_other_axes_are_a_batch(axis, rng):
             assert_allclose(np.moveaxis(got, axis, -1)[place], expected, rtol=0, atol=1e-14)
 
 
+@pytest.mark.parametrize("axes", [None, (1, 2)])
+def test_a_batch_of_no_traces(axes):
+    found = wavefilt.dtcwt(np.empty((0, 6, 40)), level=3, axes=axes)
+    assert wavefilt.idtcwt(found).shape == (0, 6, 40)
+
+
 def test_levels(rng):
     x = rng.standard_normal(100)
     assert len(wavefilt.dtcwt(x).highpasses) == 5  # 50, 25, 13, 7, 4

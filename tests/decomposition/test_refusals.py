@@ -22,6 +22,7 @@ REFUSALS = [
     ("idwt", ([1.0, 2.0], [1.0], "db2"), ValueError, "belong together"),
     # several levels, one axis
     ("wavedec", (X, "db99"), ValueError, "did you mean"),
+    ("wavedec", (X, ""), ValueError, "unknown wavelet"),
     ("wavedec", (X, "morl"), ValueError, "continuous"),
     ("wavedec", (X, 7), TypeError, "wavelet"),
     ("wavedec", (X, "db2", "symetric"), ValueError, "'symmetric'"),
@@ -30,6 +31,7 @@ REFUSALS = [
     ("wavedec", (X, "db2", "zero", None, 3), ValueError, "axis"),
     ("wavedec", (["a", "b"], "db2"), TypeError, "numeric"),
     ("wavedec", ("line.sgy", "db2"), TypeError, "path"),
+    ("wavedec", (np.ma.masked_greater(X, 0.5), "db2"), ValueError, "masked"),
     ("waverec", ([], "db2"), ValueError, "at least one array"),
     ("waverec", ([None, None, [1.0]], "db2"), ValueError, "array"),
     ("waverec", ([X, X], "db2", ["zero"]), TypeError, "mode"),

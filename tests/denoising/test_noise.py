@@ -313,6 +313,7 @@ def test_times_of_a_recording(sigma, expected):
         (("before", 4, 10), {}, "first sample"),
         (("before", at(-5), 1), {}, "first sample"),
         (("before", 4, np.nan), {}, "seconds"),
+        (("before", 4, np.timedelta64(2, "s")), {}, "seconds"),
         (("before", "noon", 4), {}, "'noon'"),
         (("before", np.datetime64("NaT", "ns"), 4), {}, "time"),
         (("runing", 20), {}, "intervals"),

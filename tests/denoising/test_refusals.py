@@ -160,6 +160,7 @@ SAMPLES = [
     (np.ones((40, 50)) * 1e308, {"axes": (-2, -1)}, ValueError, "overflow"),
     (BIG, {"axes": (-2, -1)}, ValueError, "overflow"),
     (TWO * 1j, {"axes": (-2, -1), "transform": "fk"}, ValueError, "real"),
+    (TWO * 1j, {"axes": (-2, -1), "statics": True}, ValueError, "real"),
 ]
 
 

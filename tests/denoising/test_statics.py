@@ -113,6 +113,12 @@ def test_statics_are_for_sections(rng):
     assert not statics.find(small).found
 
 
+def test_arrays_that_are_no_sections():
+    for bad in (np.ones(100), np.ones((2, 3, 40, 50)), np.ones((40, 50), complex)):
+        with pytest.raises(ValueError, match="section"):
+            statics.find(bad)
+
+
 def test_statics_are_drawn_and_reported(ragged, rng, tmp_path, capsys):
     pytest.importorskip("matplotlib")
     np.save(tmp_path / "x.npy", ragged[0] + 0.05 * rng.standard_normal(ragged[0].shape))

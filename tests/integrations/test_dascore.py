@@ -51,6 +51,12 @@ def test_samples_along_dimensions(patch, dim, options, kind):
     assert f"dim={dim!r}" in line
 
 
+def test_the_history_of_a_small_section_has_the_wavelet_that_was_used(patch):
+    with pytest.warns(UserWarning, match="haar is used"):
+        quiet = patch.wavefilt.denoise(("time", "distance"))
+    assert "wavelet='haar'" in quiet.attrs.history[-1]
+
+
 @pytest.mark.parametrize("options", [{"dim": "tme"}, {"rule": "best"}, {"lvel": 2}, {"level": 9}], ids=str)
 def test_unknown_words_are_named(patch, options):
     with pytest.raises(ValueError, match=next(iter(options))):

@@ -91,6 +91,19 @@ def test_a_stream_as_a_section(rng):
         np.testing.assert_array_equal([t.data for t in quiet], wavefilt.denoise(x, transform=transform, axes=(0, 1)))
 
 
+def test_the_history_of_a_small_section_has_the_wavelet_that_was_used(rng):
+    stream = obspy.Stream(map(_trace, rng.standard_normal((20, 300))))
+    with pytest.warns(UserWarning, match="db3 is used"):
+        quiet = wavefilt.obspy.denoise(stream, two_dimensional=True)
+    assert "wavelet='db3'" in quiet[0].stats.processing[-1]
+
+
+def test_a_stream_without_traces():
+    assert wavefilt.estimate_sigma(obspy.Stream()).shape == (0,)
+    with pytest.raises(ValueError, match="no trace"):
+        wavefilt.compare(obspy.Stream())
+
+
 def test_traces_that_are_no_section():
     first, other = _trace(np.arange(300.0)), np.ones(300)
     for trace, word in (

@@ -57,6 +57,14 @@ def test_sections_of_two_dimensions(rng, dim, axes):
     xarray.testing.assert_identical(both["b"], dataset["b"])
 
 
+def test_the_history_of_a_small_section_has_the_wavelet_that_was_used(rng):
+    array = xarray.DataArray(rng.standard_normal((20, 300)), dims=("distance", "time"))
+    with pytest.warns(UserWarning, match="db3 is used"):
+        quiet = array.wavefilt.denoise(("time", "distance"))
+    assert "level=2, " in quiet.attrs["history"]
+    assert "wavelet='db3'" in quiet.attrs["history"]
+
+
 @pytest.mark.parametrize("options", [{"transform": "dtcwt"}, {"transform": "fk"}, {"wavelet": "db2"}], ids=str)
 def test_sections_of_lazy_arrays(rng, options):
     pytest.importorskip("dask")

@@ -264,6 +264,17 @@ def test_dead_channels_come_back_bit_for_bit(rule):
         np.testing.assert_allclose(y[2, :500], x[2, :500], atol=1e-5)
 
 
+@pytest.mark.parametrize("rule", ["universal", "bayes", "js"])
+def test_a_constant_start_does_not_depend_on_the_blocks(rule):
+    x = _samples(600, 2)
+    x[1, :300] = 5
+    online = wavefilt.OnlineDenoiser("db4", 3, rule, window=200, channels=2, mode="zero")
+    whole = streamed(online, x, [600])
+    for sizes in ([1] * 600, [290, 5, 40, 7]):
+        assert np.array_equal(streamed(online, x, sizes), whole)
+    assert (whole[1, : 300 - online.latency] == 5).all()
+
+
 @pytest.mark.parametrize("rule", ["js", "bayes"])
 def test_memory_does_not_grow(rule):
     online, x, held = wavefilt.OnlineDenoiser("db4", 3, rule, window=200), _samples(160), []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -195,6 +196,14 @@ def test_options_that_are_refused(tmp_path, options, word):
     with pytest.raises(ValueError, match="input"):
         wavefilt.denoise_file(tmp_path / "x.npy", tmp_path / "x.npy", overwrite=True)
     assert os.listdir(tmp_path) == ["x.npy"]
+
+
+def test_a_source_is_a_path_or_a_source(tmp_path):
+    np.save(tmp_path / "x.npy", _traces(4, 100))
+    wavefilt.denoise_file(os.fsencode(tmp_path / "x.npy"), tmp_path / "y.npy")
+    for source in (_traces(4, 100), io.BytesIO()):
+        with pytest.raises(TypeError, match="PathLike"):
+            wavefilt.denoise_file(source, tmp_path / "z.npy")
 
 
 @pytest.mark.parametrize("size", ["500MB", "1GiB", " 1.5 g", "64000k", 1 << 26, "67108864", "2TiB"])

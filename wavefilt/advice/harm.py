@@ -137,7 +137,12 @@ def find(
     cells, flat = Cells.of(x, residual, cell), np.isnan(x) & np.isfinite(given)
 
     def residual_of(rows: Floats) -> Floats:
-        return rows if denoise is None else rows - np.asarray(denoise(unit * rows), np.float64) / unit
+        if denoise is None:
+            return rows
+        y = np.asarray(denoise(unit * rows), np.float64)
+        if y.shape != rows.shape:
+            raise ValueError(f"`denoise` must return an array of shape {rows.shape}, as it was given, not {y.shape}")
+        return rows - y / unit
 
     effects = []
     for model in models:

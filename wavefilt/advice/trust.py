@@ -410,7 +410,8 @@ def report(
     TypeError
         For complex samples, or objects that are no array of numbers.
     ValueError
-        For arrays of different shapes or without samples, or a noise window that does not lie in them.
+        For arrays of different shapes or without samples, a noise window that does not lie in them, or a function that
+        returns another shape than it was given.
     """
     for a in (noisy, denoised):
         refuse_kinds(a)

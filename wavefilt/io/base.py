@@ -143,7 +143,7 @@ class Headers(Mapping[str, Any]):
         return len(self.fields)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Contents:
     """The traces of a file and everything that is needed to write the file again; see `wavefilt.Recording`."""
 

@@ -100,6 +100,8 @@ class Rule:
 
     def __post_init__(self) -> None:
         if self.function is None:
+            if self.factor is None and not self.values:
+                raise OptionError(f"rule {self.name!r} needs a `function` or a `factor`")
             object.__setattr__(self, "needs", frozenset())
 
     def __hash__(self) -> int:

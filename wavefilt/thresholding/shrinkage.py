@@ -147,10 +147,11 @@ def apply(function: Elementwise, data: Array, value: ArrayLike) -> Array:
     """Shrink ``data`` by a threshold function or one of `FUNCTIONS`; ``value`` broadcasts against it."""
     real = data.real.dtype
     shrink = FUNCTIONS[function] if isinstance(function, str) else function
-    shrunk = shrink(data, np.minimum(value, np.finfo(real).max).astype(real))
-    if np.shape(shrunk) != data.shape:
-        raise OptionError(f"`shrink` must return coefficients of shape {data.shape}, not {np.shape(shrunk)}")
-    return shrunk
+    shrunk = np.asarray(shrink(data, np.minimum(value, np.finfo(real).max).astype(real)))
+    if shrunk.shape != data.shape or not np.can_cast(shrunk.dtype, data.dtype, "same_kind"):
+        wanted, found = (f"{each.dtype} of shape {each.shape}" for each in (data, shrunk))
+        raise OptionError(f"`shrink` must return coefficients of dtype {wanted}, not {found}")
+    return shrunk.astype(data.dtype, copy=False)
 
 
 def threshold(data: ArrayLike, value: Any, mode: str = "soft", substitute: float = 0) -> Array:

@@ -300,7 +300,7 @@ def _interpolated(low: Array, high: Array, low_taps: Floats, high_taps: Floats) 
 
 
 def _joined(even: Array, odd: Array) -> Array:
-    return np.stack((even, odd), -1).reshape(*even.shape[:-1], -1)
+    return np.stack((even, odd), -1).reshape(*even.shape[:-1], 2 * even.shape[-1])
 
 
 def _mean_of_four(x: Array) -> Array:

@@ -65,7 +65,7 @@ def as_wavelet(wavelet: WaveletLike) -> pywt.Wavelet:
 def _named(name: str) -> pywt.Wavelet:
     try:
         return pywt.Wavelet(name)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:  # TypeError for ""
         if name in pywt.wavelist(kind="continuous"):
             raise OptionError(CONTINUOUS.format(name)) from error
         known = f"{len(names())} discrete wavelets are known (`wavefilt wavelets`)"
