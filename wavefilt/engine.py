@@ -548,7 +548,7 @@ def _window_noise_of_sections(x: Array, parts: Parts, options: Options, level: i
         sections, live = part.of(x)[..., window], x.shape[1]
         if part.live is not None:
             sections = sections[:, part.live[:, window].all(axis=1)]
-            live = np.count_nonzero(part.live.any(axis=1))
+            live = int(np.count_nonzero(part.live.any(axis=1)))
         shape = sections.shape[1:]
         if 2 * shape[0] < live and options.transform.usual_level((live, shape[1]), options.filters):
             found[:, part.rows] = np.nan  # most traces have gaps or mutes there
