@@ -598,8 +598,8 @@ def _window_energy(traces: Array, parts: Parts, options: Options, level: int, ba
                 first, last = start + trim, start + length - trim
                 if last - first >= FEWEST * period and (i < depth or depth == level):
                     times = grid.first + grid.step * np.arange(grid.count)
-                    inside = band[:, (times >= first) & (times < last)]
-                    squares[i, part.rows[own]] = np.square(np.abs(inside), dtype=np.float64).mean(axis=1) / real
+                    inside = slice(*np.searchsorted(times, (first, last)))  # a mask would change the order of sums
+                    squares[i, part.rows[own]] = np.square(np.abs(band[:, inside]), dtype=float).mean(axis=1) / real
     if options.scope == "record":
         squares = _mean_of_known(squares)
     return np.asarray(np.sqrt(squares))
