@@ -223,6 +223,11 @@ def test_most_traces_muted_in_the_noise_window_have_the_noise_of_all_samples(rng
         assert_array_equal(wavefilt.denoise(x, sigma=("window", 0, 60), **options), wavefilt.denoise(x, **options))
 
 
+def test_samples_whose_squares_overflow_in_units_of_the_noise_are_no_noise(rng):
+    x = (1e30 * rng.standard_normal((12, 200))).astype("f4")
+    assert_allclose(wavefilt.denoise(x, transform="fk", axes=(0, 1), sigma=1.0), x, atol=1e25)
+
+
 def test_mixed_windows_do_not_depend_on_the_number_of_threads(rng, monkeypatch):
     monkeypatch.setattr(fk, "GRAIN", 1 << 13)
     x = rng.standard_normal((250, 700)).astype("f")
