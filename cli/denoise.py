@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 
 from wavefilt import backends, report
 from wavefilt.arrays import compute_dtype
-from wavefilt.chunks import segments
+from wavefilt.chunks import segments, whole
 from wavefilt.containers import argument
+from wavefilt.engine import window_noise
 from wavefilt.io import encode, write
 from wavefilt.io.base import named
 from wavefilt.io.files import check_output, open_source, split
@@ -243,7 +245,10 @@ def _intended(before: Recording, request: Request) -> Facts:
     level = options.level_for(*shape)
     segments(rows)  # raises for an infinite sample
     if level:  # some transforms refuse complex samples
-        options.transform.analyse(rows[:1] if options.ndim == 1 else rows[None], options.analysis(level))
+        own = rows[:1] if options.ndim == 1 else rows[None]
+        options.transform.analyse(own, options.analysis(level))
+        if options.noise.window:  # which may be too short for the filter
+            window_noise(np.zeros_like(own), [(whole(own)[0], level)], options, level, backends.get("pywavelets"))
     notes = [*before.notes, *([] if level else [report.unchanged(options, min(shape))])]
     return {**report.contents(before), **report.resolved(options, level), "notes": notes, "dry_run": True}
 

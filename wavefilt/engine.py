@@ -548,7 +548,7 @@ def _window_noise_of_sections(x: Array, parts: Parts, options: Options, level: i
         sections, live = part.of(x)[..., window], x.shape[1]
         if part.live is not None:
             sections = sections[:, part.live[:, window].all(axis=1)]
-            live = np.count_nonzero(part.live.any(axis=1))
+            live = int(np.count_nonzero(part.live.any(axis=1)))
         shape = sections.shape[1:]
         if 2 * shape[0] < live and options.transform.usual_level((live, shape[1]), options.filters):
             found[:, part.rows] = np.nan  # most traces have gaps or mutes there
@@ -598,8 +598,8 @@ def _window_energy(traces: Array, parts: Parts, options: Options, level: int, ba
                 first, last = start + trim, start + length - trim
                 if last - first >= FEWEST * period and (i < depth or depth == level):
                     times = grid.first + grid.step * np.arange(grid.count)
-                    inside = band[:, (times >= first) & (times < last)]
-                    squares[i, part.rows[own]] = np.square(np.abs(inside), dtype=np.float64).mean(axis=1) / real
+                    inside = slice(*np.searchsorted(times, (first, last)))  # a mask would change the order of sums
+                    squares[i, part.rows[own]] = np.square(np.abs(band[:, inside]), dtype=float).mean(axis=1) / real
     if options.scope == "record":
         squares = _mean_of_known(squares)
     return np.asarray(np.sqrt(squares))

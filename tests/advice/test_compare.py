@@ -115,6 +115,11 @@ def test_dead_traces_gaps_and_scale(x):
     assert (found.noise_share > 0, found.trials[-1].gain_db) == (True, 0)
 
 
+def test_a_noise_window_too_short_for_some_methods(x):
+    found = wavefilt.compare(x, rule=SOME, sigma=("window", 0, 20))
+    assert (found.best.name, list(found.skipped)) == ("js", ["universal", "bayes"])
+
+
 def test_other_arrays_and_sections(x):
     common = {"rule": SOME, "sigma": ("window", 0, 390)}
     wanted = risks(wavefilt.compare(x, **common))

@@ -165,6 +165,7 @@ USAGE = """
 2 plot          denoise x.npy --max-memory 1GiB --plot p.png
 2 max-memory    denoise x.npy --max-memory 1GiB -o -
 1 level         denoise x.npy --dry-run -l 30
+1 few           denoise x.npy --dt 0.002 --noise-window 0 0.02 --dry-run
 1 SAC           denoise seismic.dat -o q.sac --dry-run
 1 real          denoise z.npy --transform dtcwt --dry-run
 2 sigma         denoise x.npy --dt 0.002 --noise-window 0 0.5 --sigma 2

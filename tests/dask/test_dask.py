@@ -134,6 +134,12 @@ def test_dead_traces_of_a_record_count_for_nothing(rng, chunks, rule, sigma):
     np.testing.assert_allclose(found, whole, rtol=0, atol=1e-5 if rule == "bayes" else 0)
 
 
+@pytest.mark.parametrize("rule", ["bayes", "universal"])
+def test_a_record_of_dead_traces_is_unchanged(rule):
+    found, whole = _both(np.ones((4, 600)), (2, 300), rule=rule, scope="record")
+    assert np.array_equal(found, whole)
+
+
 @pytest.mark.usefixtures("runs_counted")
 @pytest.mark.parametrize(("rule", "scope"), [(1.5, "trace"), ("universal", "trace"), ("bayes", "record")])
 @pytest.mark.parametrize("mode", ["zero", "antisymmetric", "smooth"])

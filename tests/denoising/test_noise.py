@@ -117,6 +117,11 @@ class TestWindows:
         whole = wavefilt.estimate_sigma(x, "sym8", sigma=("window", 100, 3500), backend=backend)
         assert np.all(np.abs(whole / [1, 3] - 1) < 0.3)
 
+    def test_a_trace_alone_has_the_same_bits_as_among_others(self, backend, rng):
+        x, options = rng.standard_normal((40, 600)), {"rule": "js", "sigma": ("window", 0, 300), "backend": backend}
+        alone = [wavefilt.denoise(trace, **options) for trace in x]
+        assert np.array_equal(wavefilt.denoise(x, **options), alone)
+
     def test_what_comes_before_a_pick_is_a_window(self, rng):
         x = rng.standard_normal((2, 3000))
         x[:, 1200:] += 10 * np.sin(np.arange(1800) / 4)

@@ -215,6 +215,19 @@ def test_noise_windows_of_other_transforms_of_sections(rng, transform, rule):
     assert_allclose(batch[1], 2 * window, atol=1e-9)
 
 
+def test_most_traces_muted_in_the_noise_window_have_the_noise_of_all_samples(rng):
+    x = rng.standard_normal((30, 200))
+    x[:20, :60] = 0
+    for transform in ("dwt", "modwt", "dtcwt", "fk"):
+        options = {"transform": transform, "axes": (0, 1)}
+        assert_array_equal(wavefilt.denoise(x, sigma=("window", 0, 60), **options), wavefilt.denoise(x, **options))
+
+
+def test_samples_whose_squares_overflow_in_units_of_the_noise_are_no_noise(rng):
+    x = (1e30 * rng.standard_normal((12, 200))).astype("f4")
+    assert_allclose(wavefilt.denoise(x, transform="fk", axes=(0, 1), sigma=1.0), x, atol=1e25)
+
+
 def test_mixed_windows_do_not_depend_on_the_number_of_threads(rng, monkeypatch):
     monkeypatch.setattr(fk, "GRAIN", 1 << 13)
     x = rng.standard_normal((250, 700)).astype("f")

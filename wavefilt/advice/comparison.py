@@ -219,7 +219,10 @@ class Comparison:
         """Return the mean result of the best of `PILOTS`, by their errors if the mean of all were the signal."""
         pilots, ndim = [], self.taken.ndim
         for pilot in PILOTS if ndim == 1 else [pilot for pilot in PILOTS if "transform" not in pilot]:
-            deepest = Options(**{**pilot, "level": None}, ndim=ndim).deepest(*self.taken.rows.shape[1:])
+            options = Options(**{**pilot, "level": None}, ndim=ndim)
+            if ndim == 1 and not all(supports(options, sigma) for sigma in set(self.taken.sigmas)):
+                continue  # the noise window is too short for the filter; those with rule js remain
+            deepest = options.deepest(*self.taken.rows.shape[1:])
             pilots.append({**pilot, "level": min(pilot["level"], deepest)} if "level" in pilot else pilot)
         results = np.array([self._denoised(pilot, self.taken.rows) for pilot in pilots])
         self.pilot = results.mean(axis=0)

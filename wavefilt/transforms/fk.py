@@ -269,7 +269,8 @@ class Frame:
                     section,
                     *(block * scale[:, section, None] for block in blocks[1:]),
                 )
-            risk[own] = (lost.sum(axis=-1) * weight[:, section]).sum(axis=0)
+            total = (lost.sum(axis=-1) * weight[:, section]).sum(axis=0)
+            risk[own] = np.where(np.isfinite(total), total, 0)  # where squares overflow, nothing is removed
             for band, values in zip(shrunk, blocks[0] * gain, strict=True):
                 band[own] = values
 
