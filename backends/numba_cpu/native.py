@@ -20,7 +20,7 @@ from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TypeAlias
+from typing import IO, TypeAlias
 
 import llvmlite
 import numpy as np
@@ -263,20 +263,21 @@ def _end() -> None:
 def _compiled_now(tasks: Sequence[Task], folder: Path, advance: Callable[[int], None]) -> dict[Task, bytes]:
     """Return the object file of each kernel, which is also kept in a folder.
 
-    Tasks go to the processes in turn and back, so give the longest ones first. Kernels that these do not
+    Processes take the next number of a task from a pipe, so give the longest ones first. Kernels that they do not
     compile, as where none can be started, are compiled in this process. ``advance`` gets the number of finished
     kernels, several times a second. Raises MemoryError where there is not enough, and BackendUnavailable.
     """
     # in a frozen application or an embedded interpreter `sys.executable` is another program
     can_start = "python" in Path(sys.executable or "").name.lower() and not vars(sys).get("frozen")
     count = min(threads.available_cpus(), len(tasks)) if can_start else 0
-    shares: list[list[Task]] = [[] for _ in range(count)]
-    for i, task in enumerate(tasks if count else ()):
-        shares[min(i % (2 * count), 2 * count - 1 - i % (2 * count))].append(task)
+    numbers, feed = os.pipe()
+    os.write(feed, bytes(range(len(tasks))))
+    os.close(feed)
     try:
-        for share in shares:
-            with suppress(OSError, RuntimeError):  # RuntimeError in subinterpreters
-                _running.append(_started(share, folder))
+        with os.fdopen(numbers) as waiting:
+            for _ in range(count):
+                with suppress(OSError, RuntimeError):  # RuntimeError in subinterpreters
+                    _running.append(_started(tasks, folder, waiting))
         while any(process.poll() is None for process in _running):
             advance(sum((folder / _name(*task)).exists() for task in tasks))
             for process in _running:
@@ -304,13 +305,13 @@ sys.exit(native.keep({tasks!r}, {folder!r}))
 """
 
 
-def _started(tasks: Sequence[Task], folder: Path) -> subprocess.Popen[bytes]:
+def _started(tasks: Sequence[Task], folder: Path, numbers: IO[str]) -> subprocess.Popen[bytes]:
     """Start a process of its own group, which signals from a terminal do not reach."""
     named = [(kernel.module, kernel.name, kernel.parameters, dtype.name) for kernel, dtype in tasks]
     windows, nowhere = sys.platform == "win32", subprocess.DEVNULL
     return subprocess.Popen(
         [sys.executable, "-c", _PROGRAM.format(path=sys.path, tasks=named, folder=str(folder))],
-        stdin=nowhere,
+        stdin=numbers,
         stdout=nowhere,
         stderr=nowhere,
         # `adapter` optimises; the machine code that numba makes for itself is not used
@@ -323,10 +324,12 @@ def _started(tasks: Sequence[Task], folder: Path) -> subprocess.Popen[bytes]:
 def keep(tasks: Sequence[tuple[str, str, str, str]], folder: str) -> int:
     """Compile kernels and keep them in a folder: in the started process. Return its exit code.
 
-    ``tasks`` are the arguments of `Kernel` and a dtype. Raises OSError, on a full disk for example.
+    ``tasks`` are the arguments of `Kernel` and a dtype; the numbers of those to compile are read from standard input.
+    Raises OSError, on a full disk for example.
     """
     try:
-        for *own, dtype in tasks:
+        while number := os.read(0, 1):
+            *own, dtype = tasks[number[0]]
             kernel, kind = Kernel(*own), np.dtype(dtype)
             kernel_files.write(_name(kernel, kind), Path(folder), _machine_code(kernel, kind))
     except MemoryError:
