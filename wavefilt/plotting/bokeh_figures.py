@@ -291,7 +291,7 @@ class DetailFigures:
     def _levels(self) -> figure:
         title, levels = "noise and thresholds by level", self.levels
         drawn = _detail("thresholds", title, "", "data units", y_axis_type="log")
-        drawn.xaxis.ticker.min_interval = 1
+        drawn.xaxis.ticker.min_interval, drawn.axis.minor_tick_line_color = 1, None
         marks = (
             ("sigma", data.SIGMA_COLOR, "noise σ", "circle"),
             ("threshold", data.THRESHOLD_COLOR, "threshold", "square"),
