@@ -83,7 +83,7 @@ def test_every_package_is_named_in_the_build():
     found = {".".join(path.parts if path.parts[0] == "wavefilt" else ("wavefilt", *path.parts)) for path in paths}
     assert found - named == {"wavefilt.benchmarks.quality", "wavefilt.benchmarks.asv"}  # for developers only
     assert named <= found
-    for name in ("backends", "benchmarks", "cli"):
+    for name in ("backends", "benchmarks", "cli") if (ROOT / ".git").exists() else ():  # an sdist has no links
         assert os.readlink(ROOT / "wavefilt" / name) == f"../{name}"
 
 
