@@ -257,7 +257,7 @@ TABLE = [
            help="cuda: GPUs of this host that share the traces."),
 
     Option("--format", group=LAYOUT, type=Text(names=FORMATS), metavar="NAME",
-           help="By default recognised by content; a format of ObsPy, or one of:"),
+           help="By default recognised by content; obspy is any format of ObsPy. One of:"),
     Option("--dtype", group=LAYOUT, type=Text(names=("f4", "f8", "i2", "i4")), metavar="TYPE",
            help="raw: f4, f8, i2 or i4."),
     Option("--endian", group=LAYOUT, type=Text(names=("little", "big")), metavar="ORDER", help="raw: little or big."),

@@ -63,11 +63,12 @@ def warm_up(backend: str, everything: bool) -> None:
     """
     from wavefilt import backends
 
-    state = backends.available()
-    usable = [name for name in COMPILED if not isinstance(state[name], Exception)]
-    if backend == "all" and not usable:
+    names = [backend]
+    if backend == "all":
+        names = [name for name, line in backends.available().items() if name in COMPILED and isinstance(line, str)]
+    if not names:
         raise Failure("no backend that compiles kernels can run here; see wavefilt backends", 5)
-    for name in usable if backend == "all" else [backend]:
+    for name in names:
         start = time.perf_counter()
         with run_errors("warm-up"):
             backends.get(name)
@@ -87,6 +88,8 @@ def _for_cpu(everything: bool) -> str:
     missing = [task for task in tasks if not native.cached(task)]
     with bar("numba", total=len(missing)) as drawn:
         native.compiled(missing, lambda done: drawn.update(done - drawn.n) and None)
+    if not all(map(native.cached, missing)):
+        raise Failure("warm-up: the kernels cannot be stored: no cache folder is writable and has room", 1)
     return f"{len(missing)} kernels compiled, {len(tasks) - len(missing)} compiled before"
 
 

@@ -79,6 +79,7 @@ def write(samples):
     sys.stdout.flush()
 
 
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends the program without a traceback
 if hasattr(signal, "SIGPIPE"):  # not on Windows
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends this silently
 print(f"latency: {denoiser.latency} samples", file=sys.stderr)

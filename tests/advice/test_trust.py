@@ -199,7 +199,10 @@ def test_recordings(tmp_path):
 
 @pytest.mark.parametrize(("delay", "label"), [(0.0, "time (s)"), (-0.1, "time from the trigger (s)")])
 def test_words_on_the_page(gather, delay, label, monkeypatch, tmp_path):
-    figure, drawn = pytest.importorskip("wavefilt.plotting.figure"), []
+    pytest.importorskip("matplotlib")
+    from wavefilt.plotting import figure
+
+    drawn = []
     monkeypatch.setattr(figure, "as_html", lambda one, *_: drawn.append(one) or "")
     found = trust.report(gather[1], denoise(gather[1]), interval=0.001, delay=delay)
     replace(found, statements=("try `preset=gentle`",)).write(tmp_path / "r.html")

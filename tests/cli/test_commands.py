@@ -82,6 +82,13 @@ def test_warm_up_compiles_once(tmp_path):
     assert run_cli("warm-up", "--backend", "cuda", env=environment).returncode == 5
 
 
+def test_warm_up_fails_if_the_kernels_cannot_be_stored(tmp_path):
+    (tmp_path / "file").touch()
+    done = run_cli("warm-up", env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "file")})
+    assert done.returncode == 1
+    assert b"warm-up: the kernels cannot be stored" in done.stderr
+
+
 def test_wavelets_backends_and_version(capsys):
     rows = {row["name"]: row for row in json.loads(run(capsys, "wavelets", "--json")[1])}
     assert len(rows) == 106

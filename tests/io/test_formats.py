@@ -192,6 +192,7 @@ def test_what_a_format_cannot_hold_is_an_error(tmp_path, name, changes):
 
 
 def test_headers_are_mappings_with_the_names_of_the_format_and_shared_attributes(tmp_path):
+    pytest.importorskip("obspy")
     strings = ["DELAY -0.010", "RECEIVER_LOCATION 1 2 3.5", "SOURCE_LOCATION 4 6 -1", "DESCALING_FACTOR 2.5E-5"]
     data = make_seg2([np.arange(64, dtype="<f4").tobytes()], 4, lines=["SAMPLE_INTERVAL 0.00025", *strings])
     recording = replace(read(data), starts=(np.datetime64("2024-06-11T10:42:17", "ns"),), ids=("A.B..C",))

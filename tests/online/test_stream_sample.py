@@ -86,5 +86,14 @@ def test_a_reader_that_goes_ends_it_without_a_word(tmp_path):
     assert run.returncode == -signal.SIGPIPE
 
 
+def test_ctrl_c_ends_it_without_a_traceback():
+    command = [sys.executable, str(SCRIPT)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+        assert run.stderr.readline().startswith(b"latency")
+        run.send_signal(signal.SIGINT)
+        assert run.stderr.read() == b""
+    assert run.returncode == -signal.SIGINT
+
+
 def test_a_wrong_option():
     assert b"window" in _run(b"", "--window", "1", code=2).stderr

@@ -53,7 +53,7 @@ class ObspyFormat(Format):
         layout.only(self.name)
         name = recognised_by_obspy(io.BytesIO(data)) if self.name == "obspy" else self.name
         if not name:
-            raise FormatError("ObsPy recognises none of its formats")
+            raise FormatError("ObsPy recognises none of its formats" if _tests() else f"needs ObsPy: {MISSING}")
         packed = COMPRESSED_GSE.findall(data) if name.startswith("gse") else []
         if max((len(line) for part in packed for line in part.split(b"\n")), default=0) > LONGEST_GSE_LINE:
             raise FormatError(f"damaged {name.upper()} file: lines of samples are too long")
