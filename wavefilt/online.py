@@ -58,8 +58,8 @@ class OnlineDenoiser:
     -----
     With numeric thresholds, or numeric noise and "universal" or "minimax", the output is bit-identical to
     ``wavefilt.denoise(everything, backend="pywavelets")`` with the same thresholds, including both ends, except in
-    channels with runs of equal samples, which are gaps for `denoise`. A stream shorter than (taps - 1) 2^level, for which
-    `denoise` raises an error, is still decomposed to that level; a stream shorter than the filter or 2^level is
+    channels with runs of equal samples, which are gaps for `denoise`. A stream shorter than (taps - 1) 2^level, for
+    which `denoise` raises an error, is still decomposed to that level; a stream shorter than the filter or 2^level is
     returned unchanged. With a sliding window, equal samples at the start of a channel are returned bit for bit, until
     `latency` samples before the first one that differs. The output never depends on the lengths of the blocks.
 

@@ -411,7 +411,7 @@ def report(
         For complex samples, or objects that are no array of numbers.
     ValueError
         For arrays of different shapes or without samples, a noise window that does not lie in them, or a function that
-        returns another shape than it was given.
+        returns an array of another shape.
     """
     for a in (noisy, denoised):
         refuse_kinds(a)
