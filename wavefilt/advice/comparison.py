@@ -63,7 +63,7 @@ Progress = Callable[[Sequence[str]], Iterable[str]]
 """Takes the names of the methods and yields them one by one, as `tqdm.tqdm` does with a bar."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Trial:
     """A method on these samples.
 

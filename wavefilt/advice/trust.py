@@ -71,7 +71,7 @@ class Answer:
         return {"signal": signal, "none": none, "undecided": undecided}.get(self.verdict, self.verdict)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TrustReport:
     """The result of `report`.
 
