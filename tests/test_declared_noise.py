@@ -234,6 +234,15 @@ def test_sections_use_the_window_that_all_traces_share():
     )
 
 
+def test_a_window_too_short_for_the_filter_of_a_section_is_not_used(tmp_path):
+    (tmp_path / "x").write_bytes(seg2([LINES[0], "DELAY -0.08"], noisy(130)))
+    recording, options = wavefilt.read(tmp_path / "x"), {"two_dimensional": True, "transform": "dwt"}
+    with pytest.raises(ValueError, match="too few for db30"):
+        recording.denoise("db30", sigma=recording.declared_noise.common, **options)
+    for wavelet, used in (("db8", recording.declared_noise.common), ("db30", "level")):
+        assert recording.denoise(wavelet, **options).outcome.options.sigma == used
+
+
 def seg2_file(*arguments):
     import io
 

@@ -37,10 +37,13 @@ def test_live_traces_with_gaps():
     assert _recording([late]).live.all()
 
 
-def test_recordings_are_found_in_a_list_and_a_set(rng):
-    one, other = (_recording(rng.standard_normal((2, 50))) for _ in range(2))
-    assert [one, other].index(other) == 1
-    assert len({one, other}) == 2
+def test_recordings_and_results_are_found_in_a_list_and_a_set(rng):
+    recordings = [_recording(rng.standard_normal((2, 200))) for _ in range(2)]
+    denoised = [recording.denoise() for recording in recordings]
+    reports = [y.trust(x) for x, y in zip(recordings, denoised, strict=True)]
+    for one, other in (recordings, [y.outcome for y in denoised], reports):
+        assert [one, other].index(other) == 1
+        assert len({one, other}) == 2
 
 
 def test_a_recording_shows_its_size_and_sampling(partly_dead):

@@ -231,7 +231,7 @@ def denoise(
     named = (wavelet, level, mode, rule, shrink, sigma, scope, keep, transform)
     given = (*named, spins, ndim, detrend, blend, basis, statics)
     if PLAIN.issuperset(map(type, given)):
-        meant = RULES.get(rule), *map(id, TRANSFORMS.values())  # type: ignore[arg-type]  # names may get new meanings
+        meant = RULES.get(rule), *map(id, TRANSFORMS.values())  # type: ignore[arg-type]  # names can be registered again
         options = _options(meant, *given)  # type: ignore[arg-type]
     else:
         options = Options(*given)

@@ -129,15 +129,19 @@ def check_out(given: tuple[tuple[int, ...], DType], wanted: tuple[tuple[int, ...
         raise ValueError(f"out has shape {has}, and the result has shape {result}")
 
 
+def as_array(x: Any) -> Array:
+    """Return an array, with masked samples if ``x`` or an array in this list has any."""
+    parts = x if isinstance(x, list | tuple) else (x,)  # NumPy would use the samples under the masks
+    return np.ma.array(x) if any(isinstance(part, np.ma.MaskedArray) for part in parts) else np.asarray(x)
+
+
 def take(x: Any, *axes: int) -> Traces:
     """Return a host array (or nested sequence) as C-contiguous rows along one axis, or sections along two.
 
     Masked samples become NaN. The input is never modified. Raises TypeError for a dtype that cannot be denoised, and
     ValueError for a scalar, an axis out of range, the same axis twice, or no samples along an axis.
     """
-    if isinstance(x, (list, tuple)) and any(isinstance(part, np.ma.MaskedArray) for part in x):
-        x = np.ma.array(x)  # NumPy would use the samples under the masks
-    array = x if isinstance(x, np.ma.MaskedArray) else np.asarray(x)
+    array = as_array(x)
     dtype = compute_dtype(array.dtype)
     check_axes(array.shape, axes)
     if isinstance(array, np.ma.MaskedArray):

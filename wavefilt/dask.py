@@ -265,7 +265,7 @@ def _denoise_in_passes(x: da.Array, job: _BlockJob, dtype: DType) -> da.Array:
     job, real = replace(job, parts=parts), np.empty(0, arrays.compute_dtype(x.dtype)).real.dtype
     filters = job.options.filters
     filters = filters.filter_bank if isinstance(filters, pywt.Wavelet) else filters  # custom wavelets may share a name
-    own = job.options.rule, job.options.shrink, job.options.transform  # the repr of an object may be that of another
+    own = job.options.rule, job.options.shrink, job.options.transform  # different objects may have the same repr
     name = f"wavefilt-{tokenize(x.name, repr(job.options), own, filters, job.level, job.backend)}"
     passes = State.of(job.options, job.lengths, 1, real).passes
     objects: dict[str, Any] = {"dtype": object, "meta": np.empty((0,) * x.ndim, object)}

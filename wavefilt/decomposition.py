@@ -22,7 +22,7 @@ import pywt
 from numpy.typing import ArrayLike
 
 from wavefilt import backends
-from wavefilt.arrays import Array, dtype_name, refuse_kinds
+from wavefilt.arrays import Array, as_array, dtype_name, refuse_kinds
 from wavefilt.backends.interface import Backend
 from wavefilt.transforms import Analysis, Pyramid, find
 from wavefilt.transforms.dual_tree import decomposed, recomposed
@@ -722,9 +722,10 @@ def as_floating(data: ArrayLike) -> Array:
     Raises TypeError for data that are not numbers, and ValueError for masked samples.
     """
     refuse_kinds(data)
-    if np.ma.is_masked(data):
+    array = as_array(data)
+    if np.ma.is_masked(array):
         raise ValueError("data have masked samples: fill or interpolate them first, such as data.filled(0)")
-    array = np.asarray(data)
+    array = np.asarray(array)
     if array.dtype.kind not in "biufc":
         raise TypeError(f"data of dtype {array.dtype} is not numeric")
     native = array.dtype.newbyteorder("=")

@@ -229,7 +229,7 @@ class Estimate:
         return own if self.approximation is None else np.concatenate([own, self.approximation[1:]])
 
 
-@dataclass
+@dataclass(eq=False)
 class Outcome:
     """Denoised samples with the options, the backend that ran, the number of levels and the estimates.
 

@@ -15,7 +15,7 @@ import numpy as np
 import pywt
 from numpy.typing import ArrayLike, DTypeLike
 
-from wavefilt.arrays import Array, Counts, Floats, refuse_kinds
+from wavefilt.arrays import Array, Counts, Floats, as_array, refuse_kinds
 from wavefilt.options import NoiseForm, Options, check_whole
 from wavefilt.statistics.reference import ReferenceStatistics, quantile
 from wavefilt.thresholding import rules
@@ -58,8 +58,8 @@ class OnlineDenoiser:
     -----
     With numeric thresholds, or numeric noise and "universal" or "minimax", the output is bit-identical to
     ``wavefilt.denoise(everything, backend="pywavelets")`` with the same thresholds, including both ends, except in
-    channels with runs of equal samples, which `denoise` leaves out. A stream shorter than (taps - 1) 2^level, for which
-    `denoise` raises an error, is still decomposed to that level; a stream shorter than the filter or 2^level is
+    channels with runs of equal samples, which are gaps for `denoise`. A stream shorter than (taps - 1) 2^level, for
+    which `denoise` raises an error, is still decomposed to that level; a stream shorter than the filter or 2^level is
     returned unchanged. With a sliding window, equal samples at the start of a channel are returned bit for bit, until
     `latency` samples before the first one that differs. The output never depends on the lengths of the blocks.
 
@@ -141,7 +141,7 @@ class OnlineDenoiser:
         """
         new = self._checked(samples)
         if not self._accepted:
-            self._first = new[:, :1]
+            self._first = new[:, :1].copy()
         if (same := self._equal == self._accepted).any():
             self._equal[same] += np.logical_and.accumulate(new[same] == self._first[same], axis=1).sum(axis=1)
         self._accepted += new.shape[1]
@@ -188,15 +188,13 @@ class OnlineDenoiser:
     def _checked(self, samples: ArrayLike) -> Array:
         """Return samples as an array (channels, samples) of the dtype. Raises ValueError for a bad shape or sample."""
         refuse_kinds(samples)
-        x = np.asarray(samples)
+        x = as_array(samples)
         if x.ndim != 1 + (self._channels is not None) or (x.ndim == 2 and len(x) != self._channels):
             expected = "(samples,)" if self._channels is None else f"({self._channels}, samples)"
             raise ValueError(f"a push of shape {x.shape} should have shape {expected}")
         if x.dtype.kind not in "fiu":
             raise TypeError(f"samples of dtype {x.dtype} are not real numbers")
-        x = np.atleast_2d(x).astype(self._dtype)
-        if isinstance(samples, np.ma.MaskedArray):
-            x[np.atleast_2d(np.ma.getmaskarray(samples))] = np.nan
+        x = np.ma.filled(np.atleast_2d(x).astype(self._dtype), np.nan)
         bad = np.argwhere(~(np.abs(x) <= self._largest))
         if bad.size:
             channel, sample = bad[0]
@@ -228,7 +226,7 @@ class OnlineDenoiser:
     def _output(self, count: int) -> Array:
         """Return the next ``count`` denoised samples, in the shape of a push."""
         y, self._ready = self._ready[:, :count].copy(), self._ready[:, count:]
-        if count and (self._equal >= self._returned).any():
+        if (self._equal >= self._returned).any():
             known = self._returned + self.latency + np.arange(count)  # the last sample that each of these waits for
             equal = self._equal[:, None]
             y = np.where((known < equal) | (equal == self._accepted), self._first, y)

@@ -463,7 +463,7 @@ class DeclaredNoise:
         if options is not None and options.ndim == 2:  # the samples in the windows of all traces
             shared = common_noise([w or "level" for w in self.windows])
             return [shared if supports(options, shared, len(self.windows)) else "level"] * len(self.windows)
-        usable = {w for w in set(self.windows) if w and (options is None or supports(options, w))}
+        usable = {w for w in set(self.windows) if w and (options is None or supports(options, w, len(self.windows)))}
         found: list[NoiseForm] = [w if w in usable else "level" for w in self.windows]
         together = options is not None and options.scope == "record"
         return ["level"] * len(found) if together and len(set(found)) > 1 else found
@@ -490,16 +490,16 @@ def noise_of_source(
     return options, headers.sigmas(sigma, options), None
 
 
-def supports(options: Options, sigma: NoiseForm, traces: int = 0) -> bool:
-    """Return whether the noise can be estimated in a window with these options, for sections of some ``traces``."""
+def supports(options: Options, sigma: NoiseForm, traces: int) -> bool:
+    """Return whether the noise can be estimated in a window with these options, for sections of so many ``traces``."""
     try:
         window = replace(options, sigma=sigma).noise.window
     except OptionError:
         return False
     if window is None or (options.rule.local and options.ndim == 1):
         return True
-    shape = ((traces or window[1] - window[0],) if options.ndim == 2 else ()) + (window[1] - window[0],)
-    return options.transform.usual_level(shape, options.fitting(*shape).filters) > 0
+    shape = (traces, window[1] - window[0])[-options.ndim :]
+    return options.transform.usual_level(shape, options.fitting(traces, traces).filters) > 0
 
 
 def _varies(trace: Array) -> bool:

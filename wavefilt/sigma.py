@@ -43,9 +43,9 @@ def estimate_sigma(
         One number for each trace (or section, with ``axes``), with the shape of ``x`` without the axes; with
         ``by_band`` the numbers of each band along a new first axis, finest first, with rule "js" the approximation
         last. In the units of ``x``: for white noise, all bands have the standard deviation of its samples, whatever the
-        transform. In sections of few traces, coefficients that the extension of the boundaries makes small are a large
-        share: the result is 5 to 15 % low with 24 traces, and 30 % with 9. 0 for a dead trace, NaN for one that is too
-        short for the transform or has no samples.
+        transform. For sections of few traces the result is too low, by 5 to 15 % with 24 traces and by 30 % with 9,
+        because the extension of the boundaries makes a large share of the coefficients small. 0 for a dead trace, NaN
+        for one that is too short for the transform or has no samples.
 
     Raises
     ------

@@ -60,7 +60,7 @@ MARGIN = 32
 """Smallest number of samples that a section is continued by, at both ends together."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Statics:
     """Statics of a batch of sections: all 0 and 1 for a section in which none were found.
 

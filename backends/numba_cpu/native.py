@@ -20,7 +20,7 @@ from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, TypeAlias
+from typing import TypeAlias
 
 import llvmlite
 import numpy as np
@@ -263,8 +263,8 @@ def _end() -> None:
 def _compiled_now(tasks: Sequence[Task], folder: Path, advance: Callable[[int], None]) -> dict[Task, bytes]:
     """Return the object file of each kernel, which is also kept in a folder.
 
-    Processes take the next number of a task from a pipe, so give the longest ones first. Kernels that they do not
-    compile, as where none can be started, are compiled in this process. ``advance`` gets the number of finished
+    Each process takes the next task from a pipe of their numbers, so give the longest tasks first. Kernels that they do
+    not compile, as where none can be started, are compiled in this process. ``advance`` gets the number of finished
     kernels, several times a second. Raises MemoryError where there is not enough, and BackendUnavailable.
     """
     # in a frozen application or an embedded interpreter `sys.executable` is another program
@@ -274,10 +274,10 @@ def _compiled_now(tasks: Sequence[Task], folder: Path, advance: Callable[[int], 
     os.write(feed, bytes(range(len(tasks))))
     os.close(feed)
     try:
-        with os.fdopen(numbers) as waiting:
+        with os.fdopen(numbers):
             for _ in range(count):
                 with suppress(OSError, RuntimeError):  # RuntimeError in subinterpreters
-                    _running.append(_started(tasks, folder, waiting))
+                    _running.append(_started(tasks, folder, numbers))
         while any(process.poll() is None for process in _running):
             advance(sum((folder / _name(*task)).exists() for task in tasks))
             for process in _running:
@@ -305,8 +305,8 @@ sys.exit(native.keep({tasks!r}, {folder!r}))
 """
 
 
-def _started(tasks: Sequence[Task], folder: Path, numbers: IO[str]) -> subprocess.Popen[bytes]:
-    """Start a process of its own group, which signals from a terminal do not reach."""
+def _started(tasks: Sequence[Task], folder: Path, numbers: int) -> subprocess.Popen[bytes]:
+    """Start a process of its own group, which signals from a terminal do not reach; it reads ``numbers``, a pipe."""
     named = [(kernel.module, kernel.name, kernel.parameters, dtype.name) for kernel, dtype in tasks]
     windows, nowhere = sys.platform == "win32", subprocess.DEVNULL
     return subprocess.Popen(
@@ -324,8 +324,8 @@ def _started(tasks: Sequence[Task], folder: Path, numbers: IO[str]) -> subproces
 def keep(tasks: Sequence[tuple[str, str, str, str]], folder: str) -> int:
     """Compile kernels and keep them in a folder: in the started process. Return its exit code.
 
-    ``tasks`` are the arguments of `Kernel` and a dtype; the numbers of those to compile are read from standard input.
-    Raises OSError, on a full disk for example.
+    ``tasks`` are the arguments of `Kernel` and a dtype. The numbers of the tasks to compile are read from standard
+    input. Raises OSError, on a full disk for example.
     """
     try:
         while number := os.read(0, 1):

@@ -118,6 +118,9 @@ def test_dead_traces_gaps_and_scale(x):
 def test_a_noise_window_too_short_for_some_methods(x):
     found = wavefilt.compare(x, rule=SOME, sigma=("window", 0, 20))
     assert (found.best.name, list(found.skipped)) == ("js", ["universal", "bayes"])
+    methods = [{"transform": "fk"}, {}]
+    found = wavefilt.compare(np.repeat(x, 8, axis=0), methods=methods, axes=(0, 1), sigma=("window", 0, 10))
+    assert ([trial.name for trial in found.trials], list(found.skipped)) == (["fk"], ["the defaults"])
 
 
 def test_other_arrays_and_sections(x):

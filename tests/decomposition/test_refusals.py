@@ -32,6 +32,7 @@ REFUSALS = [
     ("wavedec", (["a", "b"], "db2"), TypeError, "numeric"),
     ("wavedec", ("line.sgy", "db2"), TypeError, "path"),
     ("wavedec", (np.ma.masked_greater(X, 0.5), "db2"), ValueError, "masked"),
+    ("wavedec", ([X, np.ma.masked_greater(X, 0.5)], "db2"), ValueError, "masked"),
     ("waverec", ([], "db2"), ValueError, "at least one array"),
     ("waverec", ([None, None, [1.0]], "db2"), ValueError, "array"),
     ("waverec", ([X, X], "db2", ["zero"]), TypeError, "mode"),

@@ -304,8 +304,10 @@ def test_a_masked_sample_is_a_gap_whatever_lies_under_the_mask(dtype):
     data = np.ones((2, 64), dtype)
     data[1, 10] = 1_000_000
     online = wavefilt.OnlineDenoiser("haar", 2, 1.0, channels=2)
-    with pytest.raises(ValueError, match=r"sample 10 of this push is nan \(channel 1\): .* flush"):
-        online.push(np.ma.masked_array(data, data > 1))
+    masked = np.ma.masked_array(data, data > 1)
+    for samples in (masked, list(masked)):
+        with pytest.raises(ValueError, match=r"sample 10 of this push is nan \(channel 1\): .* flush"):
+            online.push(samples)
     np.testing.assert_allclose(online.push(data[:, :10]), np.ones((2, 7)), rtol=1e-12)
 
 

@@ -63,7 +63,7 @@ Progress = Callable[[Sequence[str]], Iterable[str]]
 """Takes the names of the methods and yields them one by one, as `tqdm.tqdm` does with a bar."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Trial:
     """A method on these samples.
 
@@ -220,10 +220,11 @@ class Comparison:
         pilots, ndim = [], self.taken.ndim
         for pilot in PILOTS if ndim == 1 else [pilot for pilot in PILOTS if "transform" not in pilot]:
             options = Options(**{**pilot, "level": None}, ndim=ndim)
-            if ndim == 1 and not all(supports(options, sigma) for sigma in set(self.taken.sigmas)):
-                continue  # the noise window is too short for the filter; those with rule js remain
             deepest = options.deepest(*self.taken.rows.shape[1:])
-            pilots.append({**pilot, "level": min(pilot["level"], deepest)} if "level" in pilot else pilot)
+            own = {**pilot, "level": min(pilot["level"], deepest)} if "level" in pilot else dict(pilot)
+            if not all(supports(options, sigma, self.taken.rows.shape[-2]) for sigma in set(self.taken.sigmas)):
+                own["sigma"] = "level"  # the noise window is too short for the filter
+            pilots.append(own)
         results = np.array([self._denoised(pilot, self.taken.rows) for pilot in pilots])
         self.pilot = results.mean(axis=0)
         order = np.argsort([self._errors(pilot).mean() for pilot in pilots])
@@ -249,7 +250,7 @@ class Comparison:
             return run(rows, options, self.backend).samples
         sigmas = sigmas or self.taken.sigmas
         if self.declared:
-            usable = {sigma for sigma in set(sigmas) if supports(options, sigma)}
+            usable = {sigma for sigma in set(sigmas) if supports(options, sigma, rows.shape[-2])}
             sigmas = [sigma if sigma in usable else options.sigma for sigma in sigmas]
         return run_with_noise(rows, options, sigmas, self.backend).samples
 

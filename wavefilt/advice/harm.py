@@ -141,7 +141,7 @@ def find(
             return rows
         y = np.asarray(denoise(unit * rows), np.float64)
         if y.shape != rows.shape:
-            raise ValueError(f"`denoise` must return an array of shape {rows.shape}, as it was given, not {y.shape}")
+            raise ValueError(f"`denoise` must return an array of the shape it gets, {rows.shape}, not {y.shape}")
         return rows - y / unit
 
     effects = []

@@ -71,7 +71,7 @@ class Answer:
         return {"signal": signal, "none": none, "undecided": undecided}.get(self.verdict, self.verdict)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TrustReport:
     """The result of `report`.
 
@@ -411,7 +411,7 @@ def report(
         For complex samples, or objects that are no array of numbers.
     ValueError
         For arrays of different shapes or without samples, a noise window that does not lie in them, or a function that
-        returns another shape than it was given.
+        returns an array of another shape.
     """
     for a in (noisy, denoised):
         refuse_kinds(a)

@@ -196,7 +196,7 @@ class State:
 
     def after(self, counted: Counted) -> State:
         """Return the state after a pass with these counts of all parts; a complete state is unchanged."""
-        pairs = zip(self.places, counted.tables, strict=bool(self.search))  # the state of dead rows has no places
+        pairs = zip(self.places, counted.tables, strict=bool(self.search))  # no live row, no places
         upto = {place: table.cumsum(dtype=np.int64) for place, table in pairs}
         below = dict(zip(upto, counted.below or [0] * len(upto), strict=True))
         search = dict(self.search)

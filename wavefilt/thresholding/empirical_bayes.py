@@ -119,7 +119,7 @@ class Prior:
 
     @cached_property
     def _table(self) -> tuple[Floats, Floats, Floats]:
-        """Thresholds, log 1/w and its slope, from which `threshold` starts."""
+        """Thresholds t, log 1/w at t, and its slope: the start of `threshold`."""
         t = np.linspace(0, FAR, 1 << 12)
         y = -np.log(self.weight_of(t))
         return t, y, np.gradient(y, t)
@@ -144,7 +144,7 @@ class Prior:
         return np.asarray(1 / (2 * ratio * self.formulas.tail(t, np.zeros_like(t)) - (ratio - 1)))
 
     def threshold(self, w: Floats) -> Floats:
-        """Return the largest x whose posterior median is 0, to about 1e-13."""
+        """Return the largest x whose posterior median is 0, to about 1e-12 from 0.03 on."""
         t, y, slope = self._table
         found = np.interp(-np.log(w), y, t)
         for _ in range(2):  # Newton's method

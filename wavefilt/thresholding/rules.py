@@ -311,11 +311,9 @@ def ebayes(name: str, statistics: Statistics, sigma: Floats, samples: int) -> Fl
 
     ``name`` is that of the prior.
     """
-    prior, weights = empirical_bayes.PRIORS[name], np.empty(sigma.shape)
-    for level, own in enumerate(sigma):
-        counts = statistics.histogram(level + 1, empirical_bayes.WIDTH * own, empirical_bayes.BINS)
-        weights[level] = prior.weight(counts)
-    return np.maximum(prior.threshold(weights), TINY) * sigma
+    prior, widths = empirical_bayes.PRIORS[name], empirical_bayes.WIDTH * sigma
+    counts = (statistics.histogram(level, own, empirical_bayes.BINS) for level, own in enumerate(widths, 1))
+    return np.maximum(prior.threshold(np.array([prior.weight(c) for c in counts])), TINY) * sigma
 
 
 def _needs(*names: Statistic) -> frozenset[Statistic]:

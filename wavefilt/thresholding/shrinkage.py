@@ -149,8 +149,8 @@ def apply(function: Elementwise, data: Array, value: ArrayLike) -> Array:
     shrink = FUNCTIONS[function] if isinstance(function, str) else function
     shrunk = np.asarray(shrink(data, np.minimum(value, np.finfo(real).max).astype(real)))
     if shrunk.shape != data.shape or not np.can_cast(shrunk.dtype, data.dtype, "same_kind"):
-        wanted, found = (f"{each.dtype} of shape {each.shape}" for each in (data, shrunk))
-        raise OptionError(f"`shrink` must return coefficients of dtype {wanted}, not {found}")
+        wanted, found = (f"dtype {each.dtype} and shape {each.shape}" for each in (data, shrunk))
+        raise OptionError(f"`shrink` must return coefficients of {wanted}, not {found}")
     return shrunk.astype(data.dtype, copy=False)
 
 

@@ -83,9 +83,9 @@ class Unchanged(NamedTuple):
 
 
 def bounds(of: FusedLevels, threads: int, taps: int) -> tuple[int, int] | None:
-    """Return the launch bounds for as many registers as ``threads`` threads leave each other on a multiprocessor.
+    """Return the launch bounds with which ``threads`` threads fit on a multiprocessor by their registers.
 
-    None for filters of more ``taps``, float64 and periodized rows, which would spill.
+    None for filters with more than ``taps`` taps, float64 and periodized rows, which would spill.
     """
     light = of.build.dtype == "float32" and of.filter.taps <= taps and not of.periodized
     return (of.build.threads, threads // of.build.threads) if light else None
@@ -210,9 +210,10 @@ class _Forward:
 
 @cache
 def _loading(c: _Forward, most: int, quads: bool) -> DeviceFunction:
-    """Device function: ``length`` samples, at most ``most``, into shared memory behind ``lead`` elements.
+    """Device function: load ``length`` samples, at most ``most``, into shared memory, from element ``lead`` on.
 
-    From ``joint`` on they lie ``gap`` samples further in the row. With ``quads`` their number is a multiple of four.
+    Samples from ``joint`` on are read ``gap`` samples further along the row. With ``quads``, ``length`` is always
+    ``most``, a multiple of four.
     """
     threads = c.of.build.threads
     full, rounds = most // (4 * threads) if quads else 0, -(-most // (4 * threads))
@@ -634,7 +635,7 @@ def inverse(of: FusedLevels, function: str) -> Kernel:
     synthesise = in_turn(*(_synthesising(c, level) for level in range(levels, 0, -1)))
     both_ends, copy = _both_ends(c), copying(threads)
 
-    # divisions would spill; 40 or 48 registers, here and in `forward`, are the fastest on an H200
+    # 48 registers, and 40 in `forward`, are the fastest on an H200; garrote and firm divide, and would spill
     own = None if function in ("garrote", "firm") else bounds(of, 1280, 32)
 
     @kernel(of.build, of, function, bounds=own)

@@ -84,9 +84,9 @@ def kernel(
 ) -> Callable[[Callable[..., Any]], Kernel]:
     """Decorator of a kernel, a closure over ``build`` and other ``constants``, with at most ``registers`` a thread.
 
-    GPUs below the compute capability ``since`` have no such limit: code for them would spill. ``bounds`` are the
-    threads of a block, and the blocks for which a multiprocessor should have registers: all that this number leaves
-    are used, where the compiler alone may take too few.
+    GPUs below the compute capability ``since`` have no such limit: code for them would spill. ``bounds`` are CUDA's
+    launch bounds, the threads of a block and the blocks that a multiprocessor should hold. Unlike a limit, they make
+    the compiler use all registers that so many blocks leave.
     """
     if SIMULATED:
         return cuda.jit  # type: ignore[no-any-return]
