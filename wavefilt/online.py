@@ -227,7 +227,7 @@ class OnlineDenoiser:
         """Return the next ``count`` denoised samples, in the shape of a push."""
         y, self._ready = self._ready[:, :count].copy(), self._ready[:, count:]
         if (self._equal >= self._returned).any():
-            known = self._returned + self.latency + np.arange(count)  # the last sample that each of these waits for
+            known = self._returned + self.latency + np.arange(count)  # the last sample that each waits for
             equal = self._equal[:, None]
             y = np.where((known < equal) | (equal == self._accepted), self._first, y)
         self._returned += count

@@ -218,7 +218,7 @@ class SectionFigures:
 
 
 def time_axis(traces: Container) -> tuple[float, str]:
-    """Return the time of the first sample and the label of the time axis; those of trace 0 if delays differ."""
+    """Return the time of the first sample and the label of the time axis; of trace 0 if delays differ."""
     if not traces.interval:
         return 0.0, "sample"
     delays, label = traces.recording.delays, data.time_label(traces.recording)

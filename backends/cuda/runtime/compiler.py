@@ -86,7 +86,7 @@ def kernel(
 
     GPUs below the compute capability ``since`` have no such limit: code for them would spill. ``bounds`` are CUDA's
     launch bounds, the threads of a block and the blocks that a multiprocessor should hold. Unlike a limit, they make
-    the compiler use all registers that so many blocks leave.
+    the compiler use all registers that these blocks leave.
     """
     if SIMULATED:
         return cuda.jit  # type: ignore[no-any-return]
