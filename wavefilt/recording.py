@@ -491,7 +491,7 @@ def noise_of_source(
 
 
 def supports(options: Options, sigma: NoiseForm, traces: int) -> bool:
-    """Return whether the noise can be estimated in a window with these options, for sections of this number of ``traces``."""
+    """Return whether the noise in a window can be estimated with these options, for sections of ``traces`` traces."""
     try:
         window = replace(options, sigma=sigma).noise.window
     except OptionError:
