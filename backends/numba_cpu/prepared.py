@@ -73,6 +73,7 @@ def denoise(
         run = _idle.pop(key, None)
     new = run is None
     if run is None:
+        _load(x, options)
         if not _possible(x, options, level):
             return None
         run = Run(x[: _rows_at_once(x, options, level, number)], options, level, tile)
@@ -83,6 +84,13 @@ def denoise(
             while len(_idle) > IDLE or sum(own.size for own in _idle.values()) > memory.RETAINED // 2:
                 _idle.pop(next(iter(_idle)))
     return found
+
+
+def _load(x: Array, options: Options) -> None:
+    """Load all kernels of a run, in a single launch or not, since they are compiled together."""
+    shrinking = (entries.LOCAL if options.ndim == 1 else entries.LOCAL_SECTIONS,) if options.rule.local else ()
+    more = entries.LONG if x[0].size > 2 * cut_from(len(x), x[0].size) else ()
+    native.load((*shrinking, *entries.TRANSFORMS.get(options.transform.name, ()), *more), x.dtype)
 
 
 def _copies(options: Options, level: int) -> int:
@@ -122,9 +130,6 @@ class Run:
         self._options, (self._rows, samples), sigma = options, x.shape, options.sigma
         assert not isinstance(sigma, tuple)
         name, shrinks_locally = options.transform.name, options.rule.local
-        long = name == "dwt" and samples > 2 * cut_from(self._rows, samples)
-        together, more = (entries.LOCAL,) if shrinks_locally else (), entries.LONG if long else ()
-        native.load((*together, *entries.TRANSFORMS[name], *more), x.dtype)
         numba_crossover.note(name, x.dtype.name)
         analysing, synthesising = TRANSFORMS[name]
         self._detrended = memory.empty(x.shape if options.trend else (0, 0), x.dtype)
