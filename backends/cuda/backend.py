@@ -170,6 +170,13 @@ class Cuda(Backend):
         packed.plan.fill(pyramid.coefficients, packed.plan.stream)
         return packed
 
+    def _copy(self, pyramid: CudaPyramid) -> CudaPyramid:
+        copy = self._lent(pyramid.analysis, np.dtype(pyramid.plan.dtype), pyramid.plan.shape.rows, pyramid.shape)
+        source, target = (one.plan.places()[0].array for one in (pyramid, copy))
+        pyramid.plan.stream.synchronize()
+        target.copy_to_device(source, stream=copy.plan.stream)
+        return copy
+
     def statistics(self, pyramids: Sequence[Pyramid], scope: Scope) -> CudaStatistics:
         packed = [self._packed(pyramid) for pyramid in pyramids]
         for pyramid in packed[1:]:
@@ -185,6 +192,8 @@ class Cuda(Backend):
         if not isinstance(pyramid, CudaPyramid) and not len(pyramid.coefficients[0]):
             return np.zeros((0, *pyramid.shape), pyramid.coefficients[0].real.dtype)
         pyramid = self._packed(pyramid)
+        if shrinkage is not None and shrinkage.together is not None and len(pyramid.shape) == 1:
+            pyramid = self._copy(pyramid)  # rows are shrunk in their place
         plan, stream, analysis = pyramid.plan, pyramid.plan.stream, pyramid.analysis
         by = plan.shrinking(shrinkage, partial(analysis.transform.grids, analysis, pyramid.shape), stream)
         shape = (plan.shape.rows, *pyramid.shape)

@@ -22,17 +22,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wavefilt.backends.cuda import local_shrinkage
 from wavefilt.backends.cuda.dwt.tiling import NOT_FINITE, ROWS, grid, up4
 from wavefilt.backends.cuda.options import KernelOptions
-from wavefilt.backends.cuda.plan import ALONE, KEPT, Beside, GridsOf, Place, Plan, Shape, Shrinking
+from wavefilt.backends.cuda.plan import ALONE, KEPT, Beside, Place, Plan, Shape, Shrinking
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import Build, DeviceArray, DeviceFunction, Kernel, Stream
 from wavefilt.backends.cuda.runtime.target import cuda, device, in_turn
 from wavefilt.backends.cuda.runtime.wide import filters, load4, store
 from wavefilt.backends.cuda.statistics.layout import Band, DetailLayout
 from wavefilt.backends.cuda.thresholding import shrink
-from wavefilt.thresholding.local import Grid
 from wavefilt.wavelets import boundary
 
 RUN_BYTES = 64  # two sectors of memory
@@ -492,7 +490,6 @@ class ModwtPlan(Plan):
             for i in range(len(done))
         ]
         self._approximations.append(self._details[self._coarsest])
-        self._tables: dict[tuple[Grid, ...], tuple[DeviceArray, int, int]] = {}
 
     def _place(self, ends: tuple[int, int], start: int = 0) -> At:
         """Return the place of rows that begin at ``start``, with elements before and after the samples.
@@ -543,28 +540,15 @@ class ModwtPlan(Plan):
 
     def inverse_launch(self, i: int, y: DeviceArray, stream: Stream, by: Shrinking = KEPT) -> None:
         s, one, details = self.shape, self._launches[i], self._details if by.details is None else by.details
-        thresholds, coarser = details if by.thresholds is None else by.thresholds, self._approximations[i]
-        if by.approximation is not None and i == self.launches - 1:
-            coarser = by.approximation
+        thresholds = details if by.thresholds is None else by.thresholds
         kernel = transform(*self._synthesis, self._circular, self._tiles, one.inverse, False, by.function)
-        low, limits = Rows(coarser, self._kept_at[one.last], True), Limits(thresholds, one.first * s.rows)
+        low, limits = (
+            Rows(self._approximations[i], self._kept_at[one.last], True),
+            Limits(thresholds, one.first * s.rows),
+        )
         before = low, Beyond(self._outside, 0, 0, self.flags), Bands(details, self._of(i)), limits
         self._launch(kernel, i, one.inverse, stream, before, self._samples(i, y, self._kept_at))
 
     def approximation(self) -> Place:
         origin, pitch, low, high = self._kept_at[-1]
         return Place(self._details, self._coarsest.start + origin + low, (self.shape.rows, high - low), (pitch, 1))
-
-    def shrunk_together(self, grids: GridsOf, thresholds: DeviceArray, stream: Stream) -> Shrinking:
-        s, target, threads = self.shape, self.buffer("shrunk", self._details.size), self.options.threads
-        found = grids()
-        if found not in self._tables:
-            places = [*self.places()[:0:-1], self.approximation()]
-            begins, pitches = [place.offset for place in places], [place.strides[0] for place in places]
-            fields, *extent = local_shrinkage.table(found, begins, pitches)
-            self._tables[found] = cuda.to_device(fields.ravel()), *extent
-        table, first, times = self._tables[found]
-        kernel = local_shrinkage.shrinking_times(self.build, found[0].periodic)
-        launch = kernel[grid(-(-times // (local_shrinkage.EACH * threads)), s.rows), threads, stream]
-        launch(self._details, target, table, len(found), thresholds, s.rows, first, times)
-        return Shrinking(details=target, approximation=target[self._coarsest])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -28,23 +27,6 @@ They were measured on an H200. For longer rows, longer filters and float64 the s
 """
 
 
-class LocalSizes(NamedTuple):
-    """Sizes for local shrinkage: bytes of a tile in its finest band, and the fewest coefficients in its coarsest.
-
-    Fewer coefficients would be little beside their neighbours. Tiles have a quarter of the bytes where there would be
-    fewer blocks than ``fill``, and ``wide`` bytes where the last tile of a row would otherwise be nearly empty, since
-    bands have some coefficients more than a power of two.
-    """
-
-    tile: int = 1 << 14
-    least: int = 16
-    wide: int = 9 << 11
-    fill: int = 528  # four a multiprocessor
-
-
-LOCAL = LocalSizes()
-
-
 @dataclass(frozen=True)
 class KernelOptions:
     """``padding`` and ``fastmath`` are the user's; the tests choose small tiles, blocks and lists."""
@@ -64,7 +46,6 @@ class KernelOptions:
     stage: int = 3072  # values listed at a time
     sums: tuple[int, int] = (1 << 12, 528)  # samples that a block sums at least, and blocks at most, for a trend
     blocks: tuple[int, int] = (2112, 1056)  # that a launch for sections keeps at least: of the DWT, of the dual tree
-    local: LocalSizes = LOCAL
 
     def build(self, dtype: str) -> Build:
         """Return what kernels are compiled for."""

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from wavefilt.arrays import Array
-from wavefilt.backends.cuda import thresholding
-from wavefilt.backends.cuda.dwt.tiling import FLAGS
+from wavefilt.backends.cuda import local_shrinkage, thresholding
+from wavefilt.backends.cuda.dwt.tiling import FLAGS, grid
 from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.runtime import graph, interop
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Event, Stream
@@ -83,15 +83,11 @@ class Source(NamedTuple):
 
 
 class Shrinking(NamedTuple):
-    """How the inverse changes details: by a function and thresholds, level by level, or by reading other ``details``.
-
-    It may read another ``approximation`` too.
-    """
+    """How the inverse changes details: by a function and thresholds of the levels, or by reading other ``details``."""
 
     function: str = "keep"
     thresholds: DeviceArray | None = None
     details: DeviceArray | None = None
-    approximation: DeviceArray | None = None
     source: Source | None = None
 
 
@@ -138,6 +134,7 @@ class Plan(ABC):
         self.bytes = 0  # of device memory
         self._buffers: dict[str, DeviceArray] = {}
         self._staging: dict[str, Array] = {}
+        self._tables: dict[tuple[Grid, ...], DeviceArray] = {}
         self.denoisers: OrderedDict[Hashable, Denoiser] = OrderedDict()
         self.stream: Stream  # that of the caller, set by whoever lends this
         self._left: Event | None = None  # recorded behind work that was not waited for
@@ -293,8 +290,18 @@ class Plan(ABC):
         return Shrinking(details=self.shrunk(shrinkage, stream))
 
     def shrunk_together(self, grids: GridsOf, thresholds: DeviceArray, stream: Stream) -> Shrinking:
-        """Shrink all bands, placed in time by ``grids``, by `Local`; some transforms include the approximation."""
-        raise NotImplementedError(f"the bands of transform {self.shape.transform!r} are not shrunk together")
+        """Shrink all bands of rows, placed in time by ``grids``, and the approximation by `Local`, in their place."""
+        found, places, build, rows = grids(), [*self.places()[:0:-1], self.approximation()], self.build, self.shape.rows
+        if found not in self._tables:
+            begins, pitches = [place.offset for place in places], [place.strides[0] for place in places]
+            self._tables[found] = cuda.to_device(local_shrinkage.table(found, begins, pitches, build.threads).ravel())
+        details, table, periodic = places[0].array, self._tables[found], found[0].periodic
+        spaced = any(grid.spacing > 1 for grid in found)
+        energies = self.buffer("shrunk", details.size)
+        launch = grid(local_shrinkage.blocks(found, build.threads), rows), build.threads, stream
+        local_shrinkage.measuring(build, periodic, spaced)[launch](details, energies, table, thresholds, rows)
+        local_shrinkage.shrinking(build, periodic)[launch](details, energies, table, len(found), thresholds, rows)
+        return KEPT
 
     def shrunk(self, shrinkage: Shrinkage, stream: Stream) -> DeviceArray:
         """Shrink all details by more than a threshold, into an array with the same layout.

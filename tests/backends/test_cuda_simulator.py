@@ -13,7 +13,7 @@ from tests.support.simulation import arrays_on_device, inside, small_cuda, small
 from wavefilt import backends
 from wavefilt.options import Options
 from wavefilt.thresholding.rules import RULES, Rule
-from wavefilt.thresholding.shrinkage import FUNCTIONS
+from wavefilt.thresholding.shrinkage import FUNCTIONS, Shrinkage
 from wavefilt.vocabulary import MODES
 
 # values between the rows, which nothing uses, may overflow in the simulator
@@ -358,6 +358,17 @@ def test_a_threshold_function_of_a_user(small):
             assert_allclose(found, expected, atol=1e-12)
     finally:
         del FUNCTIONS["halve"]
+
+
+@pytest.mark.parametrize("kind", ["dwt", "modwt"])
+def test_coefficients_stay_as_they_are_when_rows_are_shrunk_together(small, kind):
+    x, options = samples((2, 60)), Options(wavelet="db2", transform=kind, level=2, rule="js")
+    pyramid = small.decompose(x, options.analysis(2))
+    shrinkage = Shrinkage(options.rule.shrink, np.full((3, 2), 1.5))
+    first, second = (small.reconstruct(pyramid, shrinkage) for _ in range(2))
+    assert np.array_equal(first, second)
+    assert not np.allclose(first, x, atol=1e-3)
+    assert_allclose(small.reconstruct(pyramid), x, atol=1e-12)
 
 
 def out_of_memory(*_, **__):

@@ -97,7 +97,6 @@ SMALL = {
     "stage": 32,
     "sums": (32, 12),
     "blocks": (2, 2),
-    "local": (512, 8, 9 << 7, 4),
 }
 """Options of kernels with which short rows have several tiles, chunks and lists."""
 
@@ -105,10 +104,8 @@ SMALL = {
 def small_options(**options: Any) -> Any:
     """Return options of the GPU backend so small that short rows reach every branch."""
     from wavefilt.backends.cuda import KernelOptions
-    from wavefilt.backends.cuda.options import LocalSizes
 
-    chosen = SMALL | options
-    return KernelOptions(**chosen | {"local": LocalSizes(*chosen["local"])})
+    return KernelOptions(**SMALL | options)
 
 
 def small_cuda(**options: Any) -> Any:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from wavefilt.backends.cuda import equal_runs, local_shrinkage
+from wavefilt.backends.cuda import equal_runs
 from wavefilt.backends.cuda.options import KernelOptions
-from wavefilt.backends.cuda.plan import ALONE, KEPT, Alone, Beside, GridsOf, Place, Plan, Shape, Shrinking
+from wavefilt.backends.cuda.plan import ALONE, KEPT, Alone, Beside, Place, Plan, Shape, Shrinking
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Kernel, Stream
 from wavefilt.backends.cuda.runtime.target import cuda
 from wavefilt.backends.cuda.statistics.layout import DetailLayout
@@ -65,7 +65,7 @@ class DwtPlan(Plan):
             if last < shape.level:
                 buffer = self.buffer(f"approximation {first}", shape.rows * up4(self.lengths[last]))
                 self._approximations.append(buffer)
-        self._approximations.append(self._coarsest(self.details))
+        self._approximations.append(self.details[coarsest[0] : end])
         self._table = cuda.to_device(np.concatenate(tables))
 
     def alone(self, rule: str, sigma_of: str, function: str) -> Alone | None:
@@ -106,32 +106,13 @@ class DwtPlan(Plan):
         offset, pitch, length, rows = self.all_counted.bands[-1]
         return Place(self.details, offset, (rows, length), (pitch, 1))
 
-    def _coarsest(self, array: DeviceArray) -> DeviceArray:
-        """The coarsest approximation in an array that is laid out as the details are."""
-        offset, pitch, _, rows = self.all_counted.bands[-1]
-        return array[offset : offset + rows * pitch]
-
-    def shrunk_together(self, grids: GridsOf, thresholds: DeviceArray, stream: Stream) -> Shrinking:
-        s, target, bands = self.shape, self.buffer("shrunk", self.details.size), self.all_counted.bands
-        build = self.build._replace(threads=self._asked.threads)  # its tiles are other ones
-        for one in local_shrinkage.launches(grids(), build, s.rows, self.options.local):
-            begins, pitches, counts, _ = zip(*(bands[i] for i in one.bands), strict=True)
-            launch = local_shrinkage.shrinking(one.tile)[grid(one.tiles, s.rows), build.threads, stream]
-            places = local_shrinkage.Places(begins, pitches, counts)
-            launch(self.details, target, places, thresholds, one.first, s.rows)
-        return Shrinking(details=target, approximation=self._coarsest(target))
-
     def inverse_launch(self, i: int, y: DeviceArray, stream: Stream, by: Shrinking = KEPT) -> None:
         rows, tiles, target = self.shape.rows, self._tiles[i][1], self._rows(i, y)
         details, thresholds = (self.details if array is None else array for array in (by.details, by.thresholds))
         x, live, flags = by.source or (target.array, self.flags, self.flags)
         launch = self.inverse_kernel(i, by.function)[grid(tiles + 1, rows), self.build.threads, stream]
-        coarser = self._approximations[i]
-        if by.approximation is not None and i == self.launches - 1:
-            coarser = by.approximation
         bands, unchanged = (
-            Bands(details, *self._where[i], coarser),
+            Bands(details, *self._where[i], self._approximations[i]),
             Unchanged(x, live, i == 0 and by.source is not None),
         )
-        extent = self._extent(i, tiles)
-        launch(bands, thresholds, target, extent, unchanged, flags)
+        launch(bands, thresholds, target, self._extent(i, tiles), unchanged, flags)
