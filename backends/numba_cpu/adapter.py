@@ -15,8 +15,10 @@ from __future__ import annotations
 import inspect
 import os
 import platform
+from collections import namedtuple
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import count
 from typing import Any, NamedTuple, TypeAlias
 
 import numba
@@ -120,28 +122,38 @@ def instructions(signature: Callable[..., Any] = types.void, more: int = 0) -> C
     return decorate
 
 
-def _arguments(kinds: Sequence[types.Type]) -> Function:
-    """Return an intrinsic that makes a tuple of the words packed by `native.Work`, followed by its own arguments."""
+def _arguments(kinds: Sequence[types.Type], named: Sequence[tuple[str, Sequence[str]]]) -> Function:
+    """Return an intrinsic that makes a tuple of the words packed by `native.Work`, followed by its own arguments.
+
+    ``named`` are the tuples among them with the names of their members; a single argument has the name "".
+    """
+    given, groups = iter(kinds), list[types.Type]()
+    for name, members in named:
+        own = [next(given) for _ in members]
+        groups.append(types.NamedTuple(own, namedtuple(name, members)) if name else own[0])
 
     def signature(*own: types.Type) -> Any:
-        return types.Tuple((*kinds, *own[1:]))(*own)
+        return types.Tuple((*groups, *own[1:]))(*own)
 
     @instructions(signature, more=3)
     def take(emit: Emitter, block: ir.Value, *rest: ir.Value) -> list[ir.Value]:
-        builder, found, taken = emit.builder, [], 0
+        builder, places = emit.builder, count()
         pointer = builder.inttoptr(block, WORD.as_pointer())
-        for kind in kinds:
-            count = 1 + (kind.ndim if isinstance(kind, types.Array) else 0)
-            words = [builder.load(builder.gep(pointer, [ir.Constant(WORD, taken + i)])) for i in range(count)]
-            taken += count
+
+        def read(kind: types.Type) -> ir.Value:
+            number = 1 + (kind.ndim if isinstance(kind, types.Array) else 0)
+            words = [builder.load(builder.gep(pointer, [ir.Constant(WORD, next(places))])) for _ in range(number)]
             if isinstance(kind, types.Array):
-                found.append(emit.array(kind, words[0], words[1:]))
-            elif isinstance(kind, types.Float):
-                found.append(builder.bitcast(words[0], ir.DoubleType()))
-            else:
-                narrow = kind.bitwidth < 64
-                found.append(builder.trunc(words[0], ir.IntType(kind.bitwidth)) if narrow else words[0])
-        return [*found, *rest]
+                return emit.array(kind, words[0], words[1:])
+            if isinstance(kind, types.Float):
+                return builder.bitcast(words[0], ir.DoubleType())
+            return builder.trunc(words[0], ir.IntType(kind.bitwidth)) if kind.bitwidth < 64 else words[0]
+
+        def group(kind: types.Type) -> ir.Value:
+            together = isinstance(kind, types.NamedTuple)
+            return emit.context.make_tuple(builder, kind, [*map(read, kind.types)]) if together else read(kind)
+
+        return [*map(group, groups), *rest]
 
     return take
 
@@ -169,14 +181,18 @@ def _number(typing: Any, found: types.Type) -> Any:
     return types.int64(found), emit
 
 
-def object_code(function: Function, symbol: str, kinds: Sequence[tuple[DType, int]]) -> bytes:
+def object_code(
+    function: Function, symbol: str, kinds: Sequence[tuple[DType, int]], named: Sequence[tuple[str, Sequence[str]]]
+) -> bytes:
     """Return an object file with ``function(*arguments, workspace, begin, end)`` as ``symbol``.
 
-    It takes a pointer to the packed arguments of these kinds (dtype and dimensions), and all other parameters and the
-    result are int64. Raises RuntimeError if the code needs something that only a process with numba has.
+    It takes a pointer to the packed arguments of these kinds (dtype and dimensions), which the function gets by
+    ``named`` tuples, and all other parameters and the result are int64. Raises RuntimeError if the code needs something
+    that only a process with numba has.
     """
     scalars = [(numba.from_dtype(dtype), dimensions) for dtype, dimensions in kinds]
-    take = _arguments([types.Array(kind, dimensions, "C") if dimensions else kind for kind, dimensions in scalars])
+    own = [types.Array(kind, dimensions, "C") if dimensions else kind for kind, dimensions in scalars]
+    take = _arguments(own, named)
 
     def run(block, workspace, begin, end):
         return _number(function(*take(block, workspace, begin, end)))

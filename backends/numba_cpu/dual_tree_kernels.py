@@ -58,23 +58,23 @@ def _row(source, n, whole, first, count, out):
 
 
 @part
-def _trees(u, v, other, step, count, a_lo, a_hi, b_lo, b_hi, out, plane):
+def _trees(u, v, other, step, count, trees, out, plane):
     """Filter by tree a's filters, and the places ``other`` elements further on by tree b's.
 
     ``out`` has four lines, ``plane`` apart: even and odd places of the low-pass sequence and of the high-pass one.
     """
-    _both(u, v, step, count, a_lo, a_hi, out, tail(out, 3 * plane))
+    _both(u, v, step, count, trees.a_lo, trees.a_hi, out, tail(out, 3 * plane))
     u, v = tail(u, other), tail(v, other)
-    _both(u, v, step, count, b_lo, b_hi, tail(out, plane), tail(out, 2 * plane))
+    _both(u, v, step, count, trees.b_lo, trees.b_hi, tail(out, plane), tail(out, 2 * plane))
 
 
 @part
-def _later_row(line, n, left, count, a_lo, a_hi, b_lo, b_hi, work, stride, out, plane):
+def _later_row(line, n, left, count, trees, work, stride, out, plane):
     """Filter a row of 4 n places: the lines of `_trees` for ``count`` coefficients from ``left`` on.
 
     ``work`` has 12 lines, ``stride`` apart.
     """
-    taps = len(a_lo)
+    taps = len(trees.a_lo)
     before = (taps - 2 + 3) // 4
     fours = count + 2 * before
     halves, four = tail(work, 4 * stride), tail(work, 8 * stride)
@@ -84,24 +84,25 @@ def _later_row(line, n, left, count, a_lo, a_hi, b_lo, b_hi, work, stride, out, 
     split(tail(halves, 2 * stride), fours, tail(four, stride), tail(four, 3 * stride))
     # the place of the first tap in the lines of four
     u, v = (0, 2 * stride) if 4 * before == taps - 2 else (2 * stride, 1)
-    _trees(tail(four, u), tail(four, v), stride, 1, count, a_lo, a_hi, b_lo, b_hi, out, plane)
+    _trees(tail(four, u), tail(four, v), stride, 1, count, trees, out, plane)
 
 
 @part
-def _joined_trees(low, high, stride, count, a_even, a_odd, b_even, b_odd, out, plane):
+def _joined_trees(low, high, stride, count, trees, out, plane):
     """Do the opposite of `_trees` along a row: ``low`` and ``high`` have even and odd places, ``stride`` apart."""
+    a_even, a_odd, b_even, b_odd = trees
     for p in range(0, count, GROUP_BYTES // a_even.itemsize):
         synthesise(low, p, high, stride + p, 1, a_even, a_odd, out, 2 * p, out, 2 * p)
         synthesise(low, stride + p, high, p, 1, b_even, b_odd, out, plane + 2 * p, out, plane + 2 * p)
 
 
 @part
-def rows_forward(sizes, tile, source, bands, a_lo, a_hi, b_lo, b_hi, workspace, begin, end):
+def rows_forward(sizes, tile, source, bands, trees, workspace, begin, end):
     """Compute any level of rows but the first, from 4 low-pass coefficients for each of the complex ones.
 
     ``sizes`` are samples of a row and complex coefficients, ``tile`` the coefficients of a tile and the tiles of a row.
     """
-    n, width, across = sizes[1], tile[0], tile[1]
+    n, width, across, a_lo = sizes[1], tile[0], tile[1], trees.a_lo
     size, stride = a_lo.itemsize, width + len(a_lo) + PAD
     work = view(workspace, LINES * stride, a_lo)
     lines = tail(work, 12 * stride)
@@ -110,15 +111,15 @@ def rows_forward(sizes, tile, source, bands, a_lo, a_hi, b_lo, b_hi, workspace, 
         own, left = job // across, job % across * width
         count, at = lesser(width, n - left), 2 * (own * n + left) * size
         line = view(source + own * 4 * n * size, 4 * n, a_lo)
-        _later_row(line, n, left, count, a_lo, a_hi, b_lo, b_hi, work, stride, lines, stride)
+        _later_row(line, n, left, count, trees, work, stride, lines, stride)
         join(lines, tail(lines, stride), count, view(bands[0] + at, 2 * count, a_lo))
         join(tail(lines, 2 * stride), tail(lines, 3 * stride), count, view(bands[1] + at, 2 * count, a_lo))
 
 
 @part
-def rows_inverse(sizes, tile, target, bands, a_even, a_odd, b_even, b_odd, first, workspace, begin, end):
+def rows_inverse(sizes, tile, target, bands, trees, first, workspace, begin, end):
     """Invert `rows_forward`, with taps as `inverse`."""
-    n, width, across = sizes[1], tile[0], tile[1]
+    n, width, across, a_even = sizes[1], tile[0], tile[1], trees.a_even
     size, phases = a_even.itemsize, len(a_even) // 2
     stride = width + phases + PAD
     row = view(workspace, LINES * stride, a_even)
@@ -133,7 +134,7 @@ def rows_inverse(sizes, tile, target, bands, a_even, a_odd, b_even, b_odd, first
             _row(source, 2 * n, 2 * n, 2 * (left - first), 2 * wide, row)
             split(row, wide, tail(places, 2 * half * stride), tail(places, (2 * half + 1) * stride))
         detail = tail(places, 2 * stride)
-        _joined_trees(places, detail, stride, count, a_even, a_odd, b_even, b_odd, lines, 2 * stride)
+        _joined_trees(places, detail, stride, count, trees, lines, 2 * stride)
         out = view(target + (own * n + left) * 4 * size, 4 * count, a_even)
         join(lines, tail(lines, 2 * stride), 2 * count, out)
 
@@ -235,10 +236,10 @@ def first_forward(sizes, tile, source, bands, taps_lo, taps_hi, workspace, begin
 
 
 @part
-def forward(sizes, tile, source, bands, a_lo, a_hi, b_lo, b_hi, workspace, begin, end):
+def forward(sizes, tile, source, bands, trees, workspace, begin, end):
     """Compute any other level of sections, from four low-pass coefficients along each axis for one of a band."""
     m, n = sizes[2], sizes[3]
-    height, width = tile[0], tile[1]
+    height, width, a_lo = tile[0], tile[1], trees.a_lo
     size, taps = a_lo.itemsize, len(a_lo)
     pitch, stride = width + PAD, width + taps + PAD
     length = (4 * height + 2 * taps - 4) * pitch
@@ -252,12 +253,12 @@ def forward(sizes, tile, source, bands, a_lo, a_hi, b_lo, b_hi, workspace, begin
             at = _inside(4 * top - (taps - 2) + i, 4 * m)
             line = view(source + (section * 4 * m + at) * 4 * n * size, 4 * n, a_lo)
             own = tail(scratch, i * pitch)
-            _later_row(line, n, left, count, a_lo, a_hi, b_lo, b_hi, work, stride, own, length)
+            _later_row(line, n, left, count, trees, work, stride, own, length)
         for k in range(filled):
             for plane in range(4):  # low-pass even and odd, high-pass even and odd along a row
                 own, line = tail(scratch, plane * length + 4 * k * pitch), tail(lines, plane * 4 * pitch)
                 third = tail(own, 2 * pitch)
-                _trees(own, third, pitch, 4 * pitch, count, a_lo, a_hi, b_lo, b_hi, line, pitch)
+                _trees(own, third, pitch, 4 * pitch, count, trees, line, pitch)
             at = (section * m + top + k) * n + left
             low = view(bands[0] + ((section * m + top + k) * 4 * n + 2 * left) * size, 2 * n + 2 * count, a_lo)
             join(lines, tail(lines, 4 * pitch), count, low)
@@ -311,11 +312,12 @@ def first_inverse(sizes, tile, target, bands, taps, workspace, begin, end):
 
 
 @part
-def inverse(sizes, tile, target, bands, a_even, a_odd, b_even, b_odd, first, workspace, begin, end):
+def inverse(sizes, tile, target, bands, trees, first, workspace, begin, end):
     """Invert `forward`, with taps of even and odd places of each tree, low and high in turn, from coefficient
     ``first`` before their own on."""
     m, n = sizes[2], sizes[3]
     height, width = tile[0], tile[1]
+    a_even, a_odd, b_even, b_odd = trees
     size, phases = a_even.itemsize, len(a_even) // 2
     stride, pitch = width + phases + PAD, 4 * width + 2 * PAD
     plane = 2 * width + PAD
@@ -341,7 +343,7 @@ def inverse(sizes, tile, target, bands, a_even, a_odd, b_even, b_odd, first, wor
                     low_at, high_at = (2 * stride, 4 * stride) if high else (0, 6 * stride)
                     low, detail = tail(places, low_at), tail(places, high_at)
                     out = tail(scratch, (2 * high + odd) * length + i * pitch)
-                    _joined_trees(low, detail, stride, count, a_even, a_odd, b_even, b_odd, out, plane)
+                    _joined_trees(low, detail, stride, count, trees, out, plane)
         for k in range(filled):
             for side in range(2):
                 own, line = tail(scratch, k * pitch + side * plane), tail(lines, side * plane)

@@ -36,16 +36,15 @@ def _rows(row, n, at, count, first, table, even, odd, lo, hi, low, low_at, high,
 
 
 @part
-def forward(
-    sizes, tile, source, bands, row_first, row_mode, lo, hi, column_first, column_mode, column_lo, column_hi,
-    workspace, begin, end,
-):  # fmt: skip
+def forward(sizes, tile, source, bands, along, down, workspace, begin, end):
     """Transform tiles ``begin`` to ``end``, counted through all sections.
 
     ``sizes`` and ``tile`` come from `dwt2.plan`; ``source`` and ``bands`` (cA, cH, cV, cD) are addresses
-    of C-contiguous sections. ``lo`` and ``hi`` filter along a row, ``column_lo`` and ``column_hi`` from row to row;
-    the first inputs and the modes likewise.
+    of C-contiguous sections; ``along`` a row and ``down`` the columns are the filters, the mode, and the input at which
+    coefficient 0 begins.
     """
+    row_first, row_mode, lo, hi = along
+    column_first, column_mode, column_lo, column_hi = down
     rows, columns, m, n = sizes[0], sizes[1], sizes[2], sizes[3]
     height, width, pitch = tile[0], tile[1], tile[4]
     size, group = lo.itemsize, GROUP_BYTES // lo.itemsize
@@ -86,15 +85,15 @@ def forward(
 
 
 @part
-def inverse(
-    sizes, tile, target, bands, shift, even_taps, odd_taps, column_shift, column_even, column_odd,
-    function, thresholds, workspace, begin, end,
-):  # fmt: skip
+def inverse(sizes, tile, target, bands, along, down, shrinking, workspace, begin, end):
     """Reconstruct tiles ``begin`` to ``end``, counted through all sections, with the details shrunk on load.
 
-    As in `forward`; tiles are of pairs of samples that begin at the output sample of coefficient 0, ``shift``.
-    ``thresholds`` (3, sections) in float64 are for cD, cV and cH; cA is unchanged.
+    As in `forward`; tiles are of pairs of samples that begin at the output sample of coefficient 0, ``shift``. The
+    thresholds (3, sections) of ``shrinking`` in float64 are for cD, cV and cH; cA is unchanged.
     """
+    shift, even_taps, odd_taps = along
+    column_shift, column_even, column_odd = down
+    function, thresholds = shrinking
     rows, columns, m, n = sizes[0], sizes[1], sizes[2], sizes[3]
     height, width, down, across, pitch = tile[0], tile[1], tile[2], tile[3], tile[4]
     size, group = even_taps.itemsize, GROUP_BYTES // even_taps.itemsize

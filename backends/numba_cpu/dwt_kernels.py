@@ -116,19 +116,19 @@ def analyse_all(u, u_at, v, v_at, step, count, lo, hi, s, s_at, r, r_at):
 
 
 @part
-def forward(
-    lengths, left, right, step, tiles, scratch, rows, details, approximation, first, mode, past, lo, hi,
-    workspace, begin, end,
-):  # fmt: skip
+def forward(cut, places, first, mode, past, bank, workspace, begin, end):
     """Transform tiles ``begin`` to ``end``, counted through all rows, through several levels.
 
         samples  -> split_row -> even, odd -> analyse -> approximation: in the workspace, at the last level the result
                                                       -> details: stored, for the tile's own range alone
 
-    ``rows``, ``details`` (finest first) and ``approximation`` are addresses of C-contiguous (rows, length)
-    arrays, ``lo`` and ``hi`` the reversed filters, ``first`` the input of coefficient 0 (`boundary.first_input`); see
-    `dwt.plan` for the workspace. Details of ``past`` coefficients or more are stored past the caches.
+    ``cut`` and the workspace are those of `dwt.plan`; ``places`` are addresses of C-contiguous (rows, length) arrays,
+    details finest first; ``first`` is the input of coefficient 0 (`boundary.first_input`), and ``bank`` has the
+    reversed filters. Details of ``past`` coefficients or more are stored past the caches.
     """
+    lengths, left, right, step, tiles, scratch = cut
+    rows, details, approximation = places
+    lo, hi = bank
     depth, taps, size = len(lengths) - 1, len(lo), lo.itemsize
     phases, group = taps // 2, GROUP_BYTES // lo.itemsize
     pitch, stride = scratch + PADDING, BLOCK + phases + group + PADDING
@@ -251,15 +251,15 @@ def gather(out, at, count, near, start, stop, far, far_start, n):
 
 
 @part
-def inverse(
-    lengths, left, right, step, tiles, scratch, rows, details, approximation, function, thresholds, shift, past,
-    even_taps, odd_taps, workspace, begin, end,
-):  # fmt: skip
+def inverse(cut, places, function, thresholds, shift, past, bank, workspace, begin, end):
     """Reconstruct tiles ``begin`` to ``end``, counted through all rows, through several levels; shrink on load.
 
-    Addresses as in `forward`; ``thresholds`` (levels, rows) in float64; ``shift`` is coefficient 0's output sample.
-    Rows of ``past`` samples or more are stored past the caches.
+    ``cut`` and ``places`` as in `forward`; ``thresholds`` (levels, rows) in float64; ``shift`` is coefficient 0's
+    output sample. Rows of ``past`` samples or more are stored past the caches.
     """
+    lengths, left, right, step, tiles, scratch = cut
+    rows, details, approximation = places
+    even_taps, odd_taps = bank
     depth, size = len(lengths) - 1, even_taps.itemsize
     phases, group, half = len(even_taps) // 2, GROUP_BYTES // size, HALF // size
     pitch, stride = scratch + PADDING, BLOCK + phases + group + PADDING

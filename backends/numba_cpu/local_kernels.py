@@ -131,16 +131,14 @@ def _scale(source, factor, target):
 
 
 @part
-def shrink_rows(
-    bands, links, places, tiles, longest, needed, parts, sources, targets, thresholds, weights, workspace, begin, end
-):
+def shrink_rows(plan, parts, sources, targets, thresholds, weights, workspace, begin, end):
     """Shrink tiles ``begin`` to ``end``, counted through all rows.
 
-    ``bands`` (bands, 5), ``links`` (2 bands, 5), to the finer and the coarser band of each, and ``places`` (tiles, 4
-    bands) come from `local.Plan`; ``sources`` and ``targets`` are addresses of C-contiguous (rows, count)
-    arrays of coefficients of one or two ``parts``, ``thresholds`` (bands, rows) in float64 limit |W|, and ``weights``
-    belong to the means.
+    ``plan`` is a `local.Plan`; ``sources`` and ``targets`` are addresses of C-contiguous (rows, count) arrays of
+    coefficients of one or two ``parts``, ``thresholds`` (bands, rows) in float64 limit |W|, and ``weights`` belong to
+    the means.
     """
+    bands, links, places, tiles, longest, needed = plan
     depth, size = len(bands), weights.itemsize
     clear(view(workspace, 4 * longest + needed, weights))
     squares, total = view(workspace, longest, weights), view(workspace + longest * size, longest, weights)

@@ -64,13 +64,16 @@ def _length(margins, i, n):
 
 
 @part
-def forward(step, n, margins, tile, tiles, scratch, rows, details, approximation, mode, lo, hi, workspace, begin, end):
+def forward(cut, places, mode, bank, workspace, begin, end):
     """Transform tiles ``begin`` to ``end``, counted through all rows; the first level's taps are ``step`` apart.
 
-    ``rows``, ``details`` (finest first) and ``approximation`` are addresses of C-contiguous arrays of n columns and
-    their ``margins``, in this order; ``mode`` says how rows without margins go on; ``lo`` and ``hi`` are the reversed
-    filters.
+    ``places`` are addresses of C-contiguous arrays of n columns and their ``margins``, in the order of these: the rows,
+    the details, finest first, and the approximation. ``mode`` says how rows without margins go on, and ``bank`` has the
+    reversed filters.
     """
+    step, n, margins, tile, tiles, scratch = cut
+    rows, details, approximation = places
+    lo, hi = bank
     depth, half, reach, size = len(margins) - 2, len(lo) // 2, len(lo) - 1, lo.itemsize
     group = GROUP_BYTES // size
     clear(view(workspace, scratch + group, lo))
@@ -104,15 +107,14 @@ def forward(step, n, margins, tile, tiles, scratch, rows, details, approximation
 
 
 @part
-def inverse(
-    step, n, margins, tile, tiles, scratch, rows, details, approximation, function, thresholds, mode, taps,
-    workspace, begin, end,
-):  # fmt: skip
+def inverse(cut, places, function, thresholds, mode, taps, workspace, begin, end):
     """Reconstruct tiles ``begin`` to ``end``, counted through all rows, with the details shrunk on load.
 
-    Addresses, margins and mode as in `forward`; ``thresholds`` (levels, rows) in float64; ``taps`` are the reversed
-    filters, low and high in turn.
+    ``cut``, ``places`` and ``mode`` as in `forward`; ``thresholds`` (levels, rows) in float64; ``taps`` are the
+    reversed filters, low and high in turn.
     """
+    step, n, margins, tile, tiles, scratch = cut
+    rows, details, approximation = places
     depth, half, reach, size = len(margins) - 2, len(taps) // 4, len(taps) // 2 - 1, taps.itemsize
     group = 2 * GROUP_BYTES // size
     scratch += -scratch % BLOCK  # whole cache lines

@@ -11,6 +11,7 @@ import ctypes
 import hashlib
 import logging
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -64,7 +65,7 @@ class Kernel:
 
     ``parameters`` come before the workspace, begin and end: ``i`` is an integer, ``u`` one of 32 bits without a
     sign, ``d`` a float64, ``B`` an integer of the samples' size, ``i[]`` and ``d[,]`` are C-contiguous arrays of them,
-    ``T[]`` one of samples.
+    ``T[]`` one of samples. ``name(first:i second:d)`` is a named tuple for the kernel; callers give its members.
     """
 
     def __init__(self, module: str, name: str, parameters: str) -> None:
@@ -78,8 +79,15 @@ class Kernel:
     def kinds(self, dtype: DType) -> list[tuple[DType, int]]:
         """Return dtype and dimensions of each parameter; a number has 0 dimensions."""
         letters = {"i": "i8", "u": "u4", "d": "f8", "B": f"i{dtype.itemsize}", "T": dtype.str}
-        found = self.parameters.split()
+        found = [kind for _, members in self.groups() for _, kind in members]
         return [(np.dtype(letters[one[0]]), one.count(",") + 1 if "[" in one else 0) for one in found]
+
+    def groups(self) -> list[tuple[str, list[tuple[str, str]]]]:
+        """Return the named tuples with names and kinds of their members; a single parameter has the name ""."""
+        found = re.findall(r"(\w+)\((.*?)\)|(\S+)", self.parameters)
+        return [
+            (name, [one.rpartition(":")[::2] for one in (members or single).split()]) for name, members, single in found
+        ]
 
     def of(self, dtype: DType, *arguments: object, workspace: int = 0, kept: object = None) -> Work:
         """Return the kernel with all arguments except the range, and with bytes of memory to work in.
@@ -344,7 +352,8 @@ def _machine_code(kernel: Kernel, dtype: DType) -> bytes:
 
         adapter.probe()
         function = vars(import_module(f"{__package__}.{kernel.module}"))[kernel.name]
-        return adapter.object_code(function, kernel.symbol, kernel.kinds(dtype))
+        named = [(name, [member for member, _ in members]) for name, members in kernel.groups()]
+        return adapter.object_code(function, kernel.symbol, kernel.kinds(dtype), named)
     except MemoryError:
         raise
     except Exception as error:

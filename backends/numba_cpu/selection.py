@@ -242,9 +242,9 @@ class NumbaStatistics:
         brackets = entries.BRACKETS.of(dtype, own, samples, mask, lows, highs, workspace=room)
 
         surveyed, (listed, inside, below, squares) = survey(addresses, lengths, rows, dtype, lows, highs)
-        found = lows, highs, memory.address(listed), inside, below, squares
+        lists = memory.address(listed), inside, below, squares
         results = self.medians.reshape(-1), self.powers.reshape(-1)
-        arguments = starts, table, mask, no_samples(dtype), *found, *results
+        arguments = starts, table, mask, no_samples(dtype), *lists, *results
         middles = entries.MIDDLES.of(dtype, *arguments, workspace=memory.LINE, kept=listed)
         beside = others[0].works[0] if others else ()
         return [

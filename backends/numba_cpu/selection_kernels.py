@@ -193,16 +193,16 @@ def brackets(ends, samples, sign_off, lows, highs, workspace, begin, end):
 
 
 @part
-def long_chunks(
-    addresses, lengths, pools, sign_off, floats, lows, highs, listed, inside, below, squares, workspace, begin, end
-):  # fmt: skip
+def long_chunks(chunks, sign_off, floats, brackets, found, workspace, begin, end):
     """Sum the squares of chunks ``begin`` to ``end``, count magnitudes below the bracket, and list the ones inside.
 
     If a row of ``listed`` is full, the rest is counted without being listed.
     """
+    addresses, lengths, pools = chunks
+    listed, inside, below, squares = found
     spill = view(workspace, STEP + 1, sign_off)
     for chunk in range(begin, end):
-        m, low, high = lengths[chunk], lows[pools[chunk]], highs[pools[chunk]]
+        m, low, high = lengths[chunk], brackets.lows[pools[chunk]], brackets.highs[pools[chunk]]
         bits = view(addresses[chunk], m, sign_off)
         values = view(addresses[chunk], m, floats)
         squares[chunk] = 0.0
@@ -221,15 +221,14 @@ def long_chunks(
 
 
 @part
-def middles(
-    starts, table, sign_off, floats, lows, highs, listed, inside, below, squares, medians, powers, workspace, begin, end
-):
+def middles(starts, table, sign_off, floats, lists, medians, powers, workspace, begin, end):
     """Find the medians of rows ``begin`` to ``end`` from the lists of their chunks, which are moved together.
 
     A median is NaN if it is not in the lists. ``starts`` are the first chunks of the rows, ``table`` has the length
-    and place among the results of each row, ``listed`` is the address of the first list. The mean squares follow from
-    the sums of the chunks.
+    and place among the results of each row, ``lists`` the address of the first list and what `long_chunks` counted. The
+    mean squares follow from the sums of the chunks.
     """
+    listed, inside, below, squares = lists
     middle, found = view(workspace, 2, floats), view(workspace, 2, sign_off)
     for row in range(begin, end):
         first, last, size, place = starts[row], starts[row + 1], table[row, 0], table[row, 1]
@@ -244,14 +243,14 @@ def middles(
         medians[place] = np.nan
         if low < 0 or high >= total or most >= LISTED - STEP:
             continue
-        lists = view(listed + first * (LISTED + 1) * sign_off.itemsize, (last - first) * (LISTED + 1), sign_off)
+        pieces = view(listed + first * (LISTED + 1) * sign_off.itemsize, (last - first) * (LISTED + 1), sign_off)
         at = inside[first]
         for chunk in range(1, last - first):
-            source, target = tail(lists, chunk * (LISTED + 1)), tail(lists, at)
+            source, target = tail(pieces, chunk * (LISTED + 1)), tail(pieces, at)
             for i in range(inside[first + chunk]):
                 target[i] = source[i]
             at += inside[first + chunk]
-        found[0], found[1] = _middle(lists, total, low, high > low, sign_off[0])
+        found[0], found[1] = _middle(pieces, total, low, high > low, sign_off[0])
         medians[place] = (np.float64(middle[0]) + np.float64(middle[1])) / 2
 
 
@@ -274,16 +273,17 @@ _bayes = part(bayes_formula(_greater, _smaller, _quotient, _root), fastmath=Fals
 
 
 @part
-def choose(
-    samples, length, rule, medians, powers, counts, scale, factors, gains, most, thresholds, other, like,
-    workspace, begin, end,
-):  # fmt: skip
+def choose(rows, rule, measured, factors, chosen, like, workspace, begin, end):
     """Choose thresholds (bands, rows), at most ``most``, for rows ``begin`` to ``end``; return 0, or else ``other``.
 
     The latter means that the thresholds of a row are all 0, or not all finite, or that the row may be dead. ``scale``
-    is the factor from ``medians``, (bands, rows) or (1, rows) for all bands, to the noise; ``gains`` multiply it in
-    each band. ``rule`` is a number of `prepared`.
+    is the factor from the medians, (bands, rows) or (1, rows) for all bands, to the noise; ``gains`` multiply it in
+    each band. ``rule`` is a number of `prepared`, and ``like`` has the dtype of the samples.
     """
+    samples, length = rows
+    medians, powers, counts = measured
+    scale, factors_of, gains = factors
+    most, thresholds, other = chosen
     for row in range(begin, end):
         x = view(samples + row * length * like.itemsize, length, like)
         last = length - 1
@@ -292,9 +292,9 @@ def choose(
         any_removed = False
         for band in range(len(counts)):
             sigma = medians[lesser(band, len(medians) - 1), row] * scale * gains[band]
-            threshold = factors[band]
+            threshold = factors_of[band]
             if rule == LINEAR:
-                threshold = sigma * factors[band]
+                threshold = sigma * factors_of[band]
             elif rule == BAYES:
                 power = powers[band, row]
                 threshold = _bayes(power, power * counts[band], sigma) if sigma > 0 else 0.0
