@@ -173,12 +173,12 @@ def shrinking(build: Build, periodic: bool) -> Kernel:
             k = first + turn * threads
             if k >= count:
                 return
-            total = own_share * _load(energies, start + k)
+            d, total = _load(details, start + k), own_share * _load(energies, start + k)
             if with_finer:
                 total += adjacent(energies, *finer, fields[5:9], k)
             if with_coarser:
                 total += adjacent(energies, *coarser, fields[9:], k)
             gain = one - quotient(many, total) if total > many else zero
-            _put(details, start + k, (_load(details, start + k) * gain,))
+            _put(details, start + k, (d * gain,))
 
     return local_kernel
