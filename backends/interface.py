@@ -52,7 +52,7 @@ class Backend(Protocol):
 
     @property
     def chunk_bytes_factor(self) -> float | None:
-        """The same for chunks: two buffers, coefficients, two results, and memory of the backend itself.
+        """Bytes of host memory for each byte of a chunk: two buffers, coefficients, two results, and its own memory.
 
         None if it computes no chunks in host memory.
         """

@@ -30,7 +30,7 @@ def _markdown(report: Callable[[Row], Report], result: Row) -> dict[str, str]:
 
 
 def _scaling_of_cpu(result: Row) -> Report:
-    """Return the report without estimates, which repeat those of the H200."""
+    """Return the report without estimates, which would repeat the ones of the H200."""
     rows = [{name: row[name] for name in row if name != "estimates"} for row in result["rows"]]
     none = {"calibration": None, "missing": "those for the H200 are in the table above"}
     return scaling.report(result | {"rows": rows, "estimates": none})

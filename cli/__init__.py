@@ -18,10 +18,10 @@ from wavefilt.errors import BackendUnavailable, DamagedSamples, FormatError, Lay
 
 COMMANDS = {
     "denoise": "Denoise files by wavelet shrinkage; results keep the input format.",
-    "convert": "Write files in another format, with the headers that map.",
-    "compare": "Rank threshold rules on a file of your own, without a clean signal.",
+    "convert": "Write files in another format, with the headers that it supports.",
+    "compare": "Rank threshold rules on your own file, without a clean signal.",
     "tune": "Search for the best options for a file, and print the command.",
-    "view": "Show a file before and after denoising, and choose options, in a browser.",
+    "view": "Show a file before and after denoising in a browser; change the options.",
     "info": "Show the contents of files: format, traces, sampling, noise by level.",
     "wavelets": "List the wavelets.",
     "backends": "List the backends and what they need.",

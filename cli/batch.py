@@ -104,7 +104,7 @@ def _result(source: str, target: str, request: Request) -> Result:
 
 
 def _by_processes(files: Files, request: Request, count: int) -> Generator[Result, None, None]:
-    """Yield the results of files as they are done; after a signal, those of the files that have been begun."""
+    """Yield the results of files as they are done; after a signal, only of files that have been started."""
     with (
         interrupts.caught(deferred=True) as arrived,
         ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _begin) as pool,

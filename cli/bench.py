@@ -39,7 +39,7 @@ def laplace() -> None:
 def study(
     group: click.Group, name: str, *own: Callable[[Any], Any], repeats: int, quick: str
 ) -> Callable[[Callable[..., Measured]], click.Command]:
-    """Return a decorator for a study: its own options, ``--repeats``, ``--quick``, and those of `with_results`."""
+    """Return a decorator for a study: its own options, ``--repeats``, ``--quick``, and the ones of `with_results`."""
     runs = click.option("--repeats", type=COUNT, default=repeats, help="Largest number of runs of each case.")
     options = [*own, runs, click.option("--quick", is_flag=True, help=quick), with_results]
 

@@ -47,18 +47,18 @@ SOURCE = click.Argument(["source"], type=INPUT, metavar="FILE")
     example="wavefilt compare seismic.dat --rule bayes --rule js",
 )
 def compare(source: str, rules: tuple[Any, ...], transforms: tuple[str, ...], **parsed: Any) -> None:
-    """Rank threshold rules on a file of your own, by an estimate of their error that needs no clean signal.
+    """Rank threshold rules on your own file by an estimate of their error, which needs no clean signal.
 
-    The gain is the reduction of the error in dB. For the estimate, noise with the spectrum of the noise in the file is
-    added and the denoised result is examined. The noise is best taken from --noise-window. The three best methods are
-    tested as by --report, and a harmful one is not recommended. Rules that the estimate cannot distinguish are marked
-    with =. Nothing is written.
+    The gain is the reduction of the error in dB. To estimate it, noise with the spectrum of the noise in the file is
+    added to a preliminary result, and the sum is denoised. Give a --noise-window if you can. The three best methods are
+    tested as for --report, and a harmful one is not recommended. A = marks methods that cannot be distinguished from
+    the best one. No file is written.
     """
     common = _common(parsed)
     with usage_errors():
         for rule, transform in product(rules or [None], transforms):
             checked = common | {"rule": rule, "transform": transform, "sigma": "level"}
-            if rule is None:  # any rule that goes with it will do
+            if rule is None:  # all rules are compared, and some have no `shrink`
                 checked["shrink"] = None
             Options(**checked, ndim=2 if parsed["two_dimensional"] else 1)
     from wavefilt.advice import compare
@@ -76,8 +76,8 @@ def compare(source: str, rules: tuple[Any, ...], transforms: tuple[str, ...], **
 def tune(source: str, seconds: float, **parsed: Any) -> None:
     """Search for the options with the least estimated error on a file, and print the command that uses them.
 
-    All rules are compared as by `wavefilt compare`; then transform, wavelet, level, threshold function, noise and
-    boundary mode are changed one after the other in the three best methods so far. Nothing is written.
+    All rules are compared as in `wavefilt compare`; then transform, wavelet, level, threshold function, noise and
+    boundary mode of the three best methods so far are changed one at a time. No file is written.
     """
     common = _common(parsed)
     from wavefilt.advice import tune

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 SAMPLE = 1 << 18
 """Samples of a file that -v tests."""
 NOT_STREAMED = ("two_dimensional", "plot", "report", "residual", "dry_run", "columns", "delimiter")
-"""Options that need all samples at once, or make no sense for formats that are streamed."""
+"""Options that need all samples at once, or do not apply to formats that are streamed."""
 MEASURED = (
     *("noisy_traces", "sigma", "sigma_range", "thresholds", "thresholds_range"),
     *("residual_energy", "backend", "seconds", "passes"),
@@ -62,9 +62,9 @@ MEMINFO, CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 def denoise(inputs: tuple[str, ...], **parsed: Any) -> None:
     """Denoise files and write the results in the input format, with all headers.
 
-    The format is recognised by content. Quoted patterns are expanded: 'survey/**/*.dat'; without --out-dir they skip
-    earlier results (*.denoised.*), unless they name them. IN can be -, standard input; the result is then written to
-    standard output, unless -o names a file.
+    The format is detected from the content. Quoted patterns such as 'survey/**/*.dat' are expanded; without --out-dir
+    they skip earlier results (*.denoised.*), unless they contain .denoised. IN can be - (standard input); the result is
+    then written to standard output, unless -o names a file.
     """
     from . import batch
 
@@ -137,7 +137,7 @@ def backend(request: Request) -> str | Backend:
 
 
 def _trust(before: Recording, after: Recording, request: Request) -> TrustReport | None:
-    """Return the tests of --report and -v; with -v alone, those of a sample of a large file."""
+    """Return the tests of --report and -v; with -v alone, only a sample of a large file is tested."""
     if not (request.report or request.verbose) or before.complex:
         return None
     given = {"preset": request.preset, **request.given, "format": request.format, **vars(request.layout)}
@@ -165,7 +165,7 @@ def _not_streamed(request: Request) -> list[str]:
 
 
 def _needed_limit(source: str, target: str, request: Request) -> int | None:
-    """Return half of the free memory for a file that does probably not fit in it and can be streamed, else None."""
+    """Return half of the free memory for a file that probably does not fit in it and can be streamed, else None."""
     file, _ = split(source)
     once = source == "-" or not (os.path.isfile(file) or os.path.isdir(file))  # a pipe can be read once
     small = os.path.isfile(source) and os.path.getsize(source) <= SMALL

@@ -166,7 +166,7 @@ def _check_outputs(jobs: list[tuple[str, str]], request: Request) -> None:
 
 
 def _identity(path: str | Path) -> object:
-    """Return the same for all names of a file, and of a file that does not exist."""
+    """Return a value that all names of a file share, also if the file does not exist."""
     try:
         found = os.stat(path)
     except OSError:

@@ -28,8 +28,8 @@ def info(inputs: tuple[str, ...], as_json: bool, format: str | None, **layout: o
     """Show the contents of files: format, traces, times, positions and gaps, noise and energy by level.
 
     Amplitudes are in the units of the file. The noise of a level is measured in the noise window that the headers
-    declare, otherwise in the whole trace, by the median absolute detail coefficient of the default wavelet divided by
-    0.6745; its median and its 10th and 90th percentile over the live traces are shown. A trace is live if it is not
+    declare, otherwise in the whole trace, as the median absolute detail coefficient of the default wavelet divided by
+    0.6745; the median and the 10th and 90th percentiles over the live traces are shown. A trace is live if it is not
     constant.
     """
     with usage_errors():

@@ -29,7 +29,7 @@ LAYOUT, COMPUTING, BATCH = "Layout of the input", "Computing", "Runs and message
 GROUPS = (IO, METHOD, NOISE, PICTURES, BATCH, COMPUTING, LAYOUT)
 """Groups of options in the order of the help."""
 MOST = 12
-"""Options that `--help` shows; `--help-all` shows the others as well."""
+"""Largest number of options that `--help` shows in full; longer commands have `--help-all`."""
 EVERYTHING = "wavefilt.help_all"
 
 
@@ -56,7 +56,7 @@ class Text(click.ParamType):  # type: ignore[type-arg]  # no type argument at ru
 class Option(click.Option):
     """An option in a group of the help, with the names of its type if its help ends with a colon.
 
-    ``brief`` options are those of the short help.
+    The short help has only the ``brief`` options.
     """
 
     def __init__(self, *declarations: str, group: str = IO, brief: bool = False, **attributes: Any) -> None:
@@ -164,28 +164,28 @@ TABLE = [
     Option("-o", "--output", brief=True, type=INPUT, metavar="OUT",
            help="Output file; - is standard output. [default: NAME.denoised.EXT]"),
     Option("--out-dir", brief=True, type=FOLDER, metavar="DIR",
-           help="Output folder; the folders of the inputs are kept."),
+           help="Output folder; subfolders of the inputs are kept."),
     Option("--overwrite", brief=True, is_flag=True, help="Replace existing output files."),
 
     Option("--preset", brief=True, group=METHOD, type=Text(names=PRESETS), metavar="NAME",
-           help="Other defaults than the recipe (js, sym8, modwt): gentle is bayes, db8, dwt; section is "
-           "--two-dimensional --transform fk; strong is js, dtcwt, 8 levels."),
+           help="Replace the recipe (js, sym8, modwt): gentle is bayes, db8, dwt; section is --two-dimensional "
+           "--transform fk; strong is js, dtcwt, 8 levels."),
     Option("-w", "--wavelet", brief=True, group=METHOD, type=WAVELET, metavar="NAME",
            help="Wavelet (see `wavefilt wavelets`). [default: sym8; npy, npz, hdf5, zarr, wav: db8; dtcwt and fk have "
            "their own]"),
     Option("-l", "--level", brief=True, group=METHOD, type=Text(whole_or_auto, names=["auto"]), default="auto",
-           metavar="N|auto", help="Number of levels; auto is at most 5, for the rules js and bivariate 6, and with the "
-           "recipe more above 1024 Hz."),
+           metavar="N|auto", help="Number of levels; auto is at most 5 (rules js and bivariate: 6); the recipe uses "
+           "more for sampling rates above 1024 Hz."),
     Option("--rule", brief=True, group=METHOD, type=Text(word_or_numbers, names=RULES), metavar="NAME|T[,T...]",
            help="Threshold rule, by default js (npy, npz, hdf5, zarr, wav: bayes): a threshold T, one T per level "
            "(coarsest first), or one of:"),
     Option("--transform", brief=True, group=METHOD, type=Text(names=transforms.words()), metavar="NAME",
-           help="Transform, by default modwt (npy, npz, hdf5, zarr, wav: dwt), for sections fk. One of:"),
-    Option("--basis", group=METHOD, type=click.Choice(BASES), help="wp: cost of the best basis. [default: risk]"),
+           help="Transform, by default modwt (npy, npz, hdf5, zarr, wav: dwt), or fk for sections. One of:"),
+    Option("--basis", group=METHOD, type=click.Choice(BASES), help="wp: choice of the basis. [default: risk]"),
     Option("--two-dimensional", group=METHOD, is_flag=True,
            help="Transform all traces of a file together, as a section."),
     Option("--statics", group=METHOD, is_flag=True,
-           help="Find shifts and amplitudes of the traces of a section, denoise it without them, and put them back."),
+           help="Remove shifts and amplitudes of the traces of a section before denoising, and restore them after it."),
     Option("--shrink", group=METHOD, type=Text(names=[*FUNCTIONS, *ESTIMATORS]), metavar="NAME",
            help="Threshold function, by default that of the rule. One of:"),
     Option("--scope", group=METHOD, type=click.Choice(SCOPES), default=DEFAULTS["scope"],
@@ -195,18 +195,18 @@ TABLE = [
     Option("--keep", group=METHOD, type=click.IntRange(min=0), metavar="N", default=DEFAULTS["keep"],
            help="Leave the N coarsest levels unchanged."),
     Option("--spins", group=METHOD, type=COUNT, metavar="K", default=DEFAULTS["spins"],
-           help="dwt: average over K circular shifts."),
+           help="dwt: average over K shifts (cycle spinning)."),
     Option("--detrend", group=METHOD, type=click.Choice(DETRENDS),
-           help="Remove the mean or a line first, and add it again afterwards. [default: mean with rule js]"),
+           help="Remove the mean or a line before denoising, and add it again. [default: mean with rule js]"),
     Option("--blend", group=METHOD, type=float, metavar="SHARE", default=DEFAULTS["blend"],
            help="Add this share of the residual to the result; less than 1."),
 
     Option("--noise-window", brief=True, group=NOISE, type=float, nargs=2, metavar="T0 T1|none",
-           help="Estimate the noise between these times in seconds from the trigger. By default before the trigger, "
-           "origin or first arrival that headers give; none refuses that."),
+           help="Estimate the noise between these times, in seconds from the trigger. By default before the trigger, "
+           "origin or first arrival, if the headers give one; none turns this off."),
     Option("--sigma", brief=True, group=NOISE, type=Text(word_or_numbers, names=SIGMAS), metavar="level|global|S",
-           help="Noise of each level, of the finest level, or a standard deviation in the units of the file. "
-           "[default: level, without a noise window]"),
+           help="Noise of each level, or of the finest level for all (global), or a standard deviation in the units of "
+           "the file. [default: level, if there is no noise window]"),
     Option("--noise-before", group=NOISE, type=(Text(word_or_numbers), float), metavar="PICK SECONDS",
            help="Estimate the noise in the seconds before a pick, which is a time (UTC) or seconds from the trigger."),
     Option("--noise-running", group=NOISE, type=float, metavar="SECONDS",
@@ -218,11 +218,11 @@ TABLE = [
     Option("--plot", brief=True, group=PICTURES, type=FILE, metavar="FILE",
            help="Draw the input, the result and the residual (png, pdf, svg)."),
     Option("--report", brief=True, group=PICTURES, type=Text(page, files=True), metavar="FILE.html",
-           help="Write a report on whether the residual contains signal."),
+           help="Write a report that tests whether signal was lost."),
     Option("--residual", group=PICTURES, type=click.Path(), metavar="FILE",
            help="Write the residual (input minus output), in the format of the input."),
     Option("--panels", group=PICTURES, type=Text(names=PANELS), metavar="NAME,...",
-           help="--plot: parts of the figure, separated by commas; of:"),
+           help="--plot: parts of the figure, separated by commas, out of:"),
     Option("--gain", group=PICTURES, type=Text(names=["agc:", "tpow:"]), metavar="agc:SECONDS|tpow:N",
            help="--plot: divide by the RMS in a moving window, or multiply by a power of time."),
     Option("--clip", group=PICTURES, type=float, metavar="PERCENTILE",
@@ -251,13 +251,13 @@ TABLE = [
     Option("--fast-math", group=COMPUTING, is_flag=True,
            help="cuda: let the compiler reorder and approximate arithmetic."),
     Option("--no-padding", group=COMPUTING, is_flag=True,
-           help="cuda: tiles in shared memory without padding."),
+           help="cuda: do not pad tiles in shared memory."),
     Option("--devices", group=COMPUTING, metavar="all|N,...",
            type=Text(lambda text: text if text == "all" else numbers(text), names=["all"]),
-           help="cuda: GPUs of this host that share the traces."),
+           help="cuda: GPUs of this host; the traces are divided between them."),
 
     Option("--format", group=LAYOUT, type=Text(names=FORMATS), metavar="NAME",
-           help="By default recognised by content; obspy is any format of ObsPy. One of:"),
+           help="Format, by default detected from the content; obspy is any format of ObsPy. One of:"),
     Option("--dtype", group=LAYOUT, type=Text(names=("f4", "f8", "i2", "i4")), metavar="TYPE",
            help="raw: f4, f8, i2 or i4."),
     Option("--endian", group=LAYOUT, type=Text(names=("little", "big")), metavar="ORDER", help="raw: little or big."),
@@ -282,7 +282,7 @@ COMPARISON = [
     Option("-w", "--wavelet", brief=True, group=METHOD, type=WAVELET, metavar="NAME",
            help="Wavelet of all methods (see `wavefilt wavelets`). [default: db8; dtcwt and fk have their own]"),
     Option("-l", "--level", brief=True, group=METHOD, type=Text(whole_or_auto, names=["auto"]), default="auto",
-           metavar="N|auto", help="Number of levels; auto is at most 5, for the rules js and bivariate 6."),
+           metavar="N|auto", help="Number of levels; auto is at most 5 (rules js and bivariate: 6)."),
 ]  # fmt: skip
 """Options of `wavefilt compare`."""
 TIME_LIMIT = Option("--seconds", group=METHOD, brief=True, type=click.FloatRange(min=0, min_open=True), default=30.0,
@@ -293,7 +293,7 @@ FLAGS = {name: option.opts[-1] for name, option in OPTIONS.items()} | {"axes": "
 DRAWING = tuple(field.name for field in fields(PlotOptions))
 FILE_LAYOUT = tuple(field.name for field in fields(Layout))
 OPTION_NAMES = tuple(name for name in DEFAULTS if name in OPTIONS)
-"""Options of denoising as `wavefilt.denoise` has them too."""
+"""Options that `wavefilt.denoise` has as well."""
 SIGMAS_OF = {flag.replace("-", "_"): form for form, flag in NOISE_FLAGS.items() if form != "window"}
 """Options for the noise in seconds, times and picks, and the first item of ``sigma`` for each."""
 
@@ -307,7 +307,7 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 class Request(SimpleNamespace):
-    """The options of a run of `wavefilt denoise`, checked: those of the table by their names, and values made of them.
+    """The checked options of a run of `wavefilt denoise`: options of the table by name, and values made from them.
 
     ``given`` are the options of `Recording.denoise` that were given; ``layout`` and ``drawing`` are objects.
     """
@@ -337,7 +337,7 @@ def layout_of(parsed: dict[str, Any]) -> Layout:
 
 
 def noise_of(parsed: dict[str, Any], options: Options) -> NoiseForm | None:
-    """Return ``sigma`` by --sigma or one of `SIGMAS_OF`, None without.
+    """Return ``sigma`` from --sigma or one of `SIGMAS_OF`, None if neither is given.
 
     Raises UsageError for two of them or for options they exclude.
     """

@@ -22,10 +22,10 @@ from .options import INPUT, IO, LAYOUT, METHOD, NOISE, OPTIONS, Option, Request,
     example="wavefilt view seismic.dat --rule sure",
 )  # fmt: skip
 def view(input: str, port: int, no_browser: bool, overwrite: bool, **parsed: Any) -> None:
-    """Show a file, its denoised version and the residual on a page where options are chosen.
+    """Show a file before and after denoising, and the residual, on a page in the browser with controls for all options.
 
-    Only this machine can open the page, and only by its address, which contains a random token. The button Save writes
-    the file that `wavefilt denoise` would write. Ctrl-C ends the command.
+    Only this machine can open the page, at an address that contains a random token. The button Save writes the file
+    that `wavefilt denoise` would write. Ctrl-C ends the command.
     """
     with usage_errors():
         request = Request.of({**dict.fromkeys(OPTIONS), **parsed, "overwrite": True})

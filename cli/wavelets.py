@@ -17,7 +17,7 @@ FAMILIES = sorted({as_wavelet(name).short_family_name for name in names()})
 @click.argument("family", required=False, type=Text(names=FAMILIES))
 @as_json
 def wavelets(family: str | None, as_json: bool) -> None:
-    """List the discrete wavelets, all or those of one FAMILY (db, sym, coif, bior, ...).
+    """List all discrete wavelets, or only one FAMILY (db, sym, coif, bior, ...).
 
     Taps are the length of the filter; db8 has 16. GSL calls PyWavelets' db4 "Daubechies 8".
     """

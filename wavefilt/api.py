@@ -58,50 +58,50 @@ def denoise(
     ----------
     x : array_like, shape (..., samples, ...)
         Samples along ``axis``; all other axes are a batch of traces. Never modified. float16 and integers of up to 16
-        bits are computed in float32, wider integers in float64. NaN and masked samples are gaps, and so are runs of
-        equal samples (mutes, clipping) of a 16th of a trace, but no fewer than 32 and no more than 128 samples. All are
-        returned as they are: the segments of a trace between them are denoised separately; for sections see ``axes``.
-        Arrays on a GPU (CuPy, PyTorch, Numba, anything with ``__cuda_array_interface__`` or DLPack) are denoised there.
-        A pandas Series or DataFrame is denoised along its index, which must be evenly spaced; each column is a trace.
+        bits are computed in float32, wider integers in float64. NaN, masked samples and long runs of equal samples
+        (mutes, clipping) are gaps. A run is long from a 16th of the trace on; this limit is at least 32 and at most 128
+        samples. Gaps are returned unchanged, and the segments between them are denoised separately; for sections see
+        ``axes``. Arrays on a GPU (CuPy, PyTorch, Numba, anything with ``__cuda_array_interface__`` or DLPack) are
+        denoised there. A pandas Series or DataFrame is denoised along its index, which must be evenly spaced; each
+        column is a trace.
     wavelet : str, pywt.Wavelet or object with four filters, optional
         By default that of the transform: ``"db8"``, the Daubechies wavelet with 8 vanishing moments, 16 taps; for
-        "dtcwt" ``"near_sym_b,qshift_b"``, Kingsbury's filters of the first level and of all others; for "fk" the
-        windows ``"sine32x64"``.
+        "dtcwt" ``"near_sym_b,qshift_b"``, Kingsbury's filters of the first level and of all others; for "fk" with rule
+        "js" windows of several sizes, ``"mixed"``, else ``"sine32x64"``.
     level : int, optional
-        Number of levels; by default 5, with the rules "js" and "bivariate" 6, or the maximum for this length and
-        filter. A segment between gaps uses at most its own maximum; a segment shorter than the filter is returned
-        unchanged.
+        Number of levels; by default 5 (6 with the rules "js" and "bivariate"), or the maximum for this length and
+        filter if that is smaller. A segment between gaps uses at most its own maximum; a segment shorter than the
+        filter is returned unchanged.
     mode : str
         One of the nine boundary modes of PyWavelets, or a registered one.
     rule : str, Rule, callable, float, or one float per level
         Threshold rule (`wavefilt.thresholding.rules`): "universal", "minimax", "sure", "hybrid", "bayes", "fdr",
         "blockjs", "neighblock", "js", "bivariate", "ebayes" or "ebayes-cauchy"; by default that of the transform,
         "bayes", or "js" for "dtcwt" and "fk". A `wavefilt.extending.Rule`, or a function of statistics, noise and
-        number of samples, computes other thresholds. Numbers are thresholds in the units of ``x``, coarsest level
-        first like the details of `wavedec`. For complex coefficients ("dtcwt", "fk"), magnitudes are shrunk and phases
-        kept, by all rules except "minimax", block rules and empirical Bayes.
+        number of samples, computes other thresholds. Numbers are thresholds in the units of ``x``, coarsest level first
+        like the details of `wavedec`. For complex coefficients ("dtcwt", "fk"), magnitudes are shrunk and phases are
+        kept; "minimax", block rules and empirical Bayes do not support them.
     shrink : {"soft", "hard", "garrote", "firm", "median", "mean"} or callable, optional
         Threshold function, or a function of coefficients and thresholds; by default the one that the rule is derived
         for. Hard keeps |d| = threshold, as PyWavelets does; WaveLab removes it, which differs by one coefficient per
-        level with ``rule="sure"``, whose threshold is one of the |d|. Firm keeps |d| above twice the threshold.
-        The posterior median (their default) and mean are for the rules "ebayes" and "ebayes-cauchy"; block rules,
+        level with ``rule="sure"``, whose threshold is one of the |d|. Firm keeps |d| above twice the threshold. The
+        posterior median and mean are for the rules "ebayes" and "ebayes-cauchy" (default: the median). Block rules,
         "js" and "bivariate" have no other threshold function.
     sigma : {"level", "global"}, float, or tuple
-        Standard deviation of the noise: estimated from the median absolute detail coefficient of each level, from
-        that of the finest level for all levels, given in the units of ``x``, or one of these, in samples:
+        Standard deviation of the noise: estimated from the median absolute detail coefficient of each level, or from
+        that of the finest level for all levels; a number in the units of ``x``; or one of these, in samples:
 
         * ``("window", start, stop)``: estimated per level from these samples, which contain only noise. Levels too
           coarse for the window use the estimate of the coarsest level that fits, scaled for white noise; with rule
           "js" the median of their own coefficients. ``("before", pick, length)`` is the window that ends at ``pick``.
         * ``("running", length)``: noise that changes along a trace, from medians of each level in a window of this
-          length that moves by half of it (`wavefilt.noise_curves`). It should be long against the
-          signals, which fill less than half of a window then.
+          length that moves by half of it (`wavefilt.noise_curves`). It should be much longer than the signals, so that
+          they fill less than half of it.
         * ``("intervals", points)``: noise that changes at these samples, estimated per level and interval.
 
-        With the last two, coefficients are divided by the noise around them before the rule sees them, and multiplied
-        again after: a threshold is that of the rule times the noise there over its mean. Every rule has them but
-        numbers; they are computed on the CPU, whatever the backend. With ``scope="record"`` every trace has noise of
-        its own.
+        With the last two, coefficients are divided by the noise around them before the rule is applied, and multiplied
+        by it afterwards: the threshold of the rule is scaled by the local noise over its mean. All rules except numbers
+        support this, on the CPU, whatever the backend. With ``scope="record"`` every trace has its own noise.
     scope : {"trace", "record"}
         Whether thresholds are computed per trace, or from the coefficients of all traces together. Dead traces, all
         of whose samples outside gaps are equal, are then left out.
@@ -109,42 +109,42 @@ def denoise(
         Number of coarsest levels whose detail coefficients are unchanged; with rule "js" and one level or more, the
         approximation coefficients too.
     transform : {"dwt", "modwt", "dtcwt", "fk", "wp"} or Transform
-        The decimated transform, or the maximal overlap transform, whose result does not depend on where a trace
-        starts: it has one coefficient per sample and level, and needs (level + 1) times the memory and several times
-        the run time. Numeric ``rule`` and ``sigma`` refer to the decimated transform; at level j they are divided by
-        2^(j/2).
-        "dtcwt", the dual-tree complex transform, has coefficients whose magnitudes hardly depend on where events are,
-        and with ``axes`` six bands a level, each of one direction: twice, or four times, as many as samples.
-        "fk", for ``axes`` alone, shrinks Fourier transforms of overlapping windows, named by ``wavelet``
-        ("sine32x64", of 32 traces by 64 samples), by temporal frequency, with rule "js" unless another is given.
-        "wp", wavelet packets, uses the ``basis`` that suits each trace, or with ``scope="record"`` all traces; for
-        chirps and tones, see `docs/transforms.md`. An object is a transform of your own (`wavefilt.extending`).
+        The decimated transform, or the maximal overlap transform ("modwt"), whose result does not depend on where a
+        trace starts: it has one coefficient per sample and level, and needs (level + 1) times the memory and several
+        times the run time. Numeric ``rule`` and ``sigma`` refer to the decimated transform; at level j they are divided
+        by 2^(j/2).
+        "dtcwt", the dual-tree complex transform, has coefficients whose magnitudes hardly depend on the position of
+        events. It has two numbers per sample; with ``axes`` four, and six bands per level, one for each direction.
+        "fk", only for ``axes``, shrinks Fourier transforms of overlapping windows, whose size is the ``wavelet``
+        ("sine32x64": 32 traces by 64 samples). Each temporal frequency has its own noise. The default rule is "js".
+        "wp", wavelet packets, chooses the best ``basis`` for each trace, or for all traces with ``scope="record"``, for
+        chirps and tones: see `docs/transforms.md`. An object is a transform of your own (`wavefilt.extending`).
     spins : int
         With the decimated transform, the number of shifts to average over (cycle spinning), at most 2^level, or 4^level
-        for sections. They are spread through 2^level samples along every axis, after which the transform repeats
+        for sections. They are spread evenly over 2^level samples along every axis, after which the transform repeats
         (`Options.shifts`).
     detrend : {"mean", "line"}, optional
-        What is removed from every trace (or segment between gaps) before the transform and added again after it: its
-        mean, or the straight line of least squares. By default the mean with rule "js", which also shrinks the
-        approximation coefficients of traces, and nothing with the others.
+        Trend that is removed from every trace (or segment between gaps) before the transform and added again
+        afterwards: the mean, or the least-squares line. By default the mean with rule "js", which also shrinks the
+        approximation coefficients of traces, and nothing with other rules.
     blend : float
-        Share of the removed samples that is put back, from 0 to below 1: the result is y + ``blend`` (x - y). Pickers
-        that compare variances need some noise before the onset.
+        Share of the residual that is added to the result, from 0 to below 1: the result is y + ``blend`` (x - y).
+        Pickers that compare variances need some noise before the onset.
     basis : {"risk", "entropy", "full"}, optional
         With "wp", the basis of least risk (the default), of least entropy, or all packets of the deepest level.
     statics : bool
-        With ``axes``, find the residual shifts and amplitudes of the traces, denoise the section without them, and put
-        them back (`wavefilt.statics.find`), with any transform.
+        With ``axes``, remove the residual shifts and amplitudes of the traces (`wavefilt.statics.find`) before
+        denoising, with any transform, and restore them afterwards.
     axis : int
         Time axis.
     axes : pair of int, optional
-        Transform both axes together instead of ``axis``, such as ``(-2, -1)`` for sections and images; all
-        other axes are a batch. Each level then has three bands, with "dtcwt" six, with their own noise and threshold;
+        Transform both axes together instead of ``axis``, such as ``(-2, -1)`` for sections and images; all other axes
+        are a batch. Each level then has three bands, with "dtcwt" six, with their own noise and threshold;
         ``sigma="global"`` uses the finest diagonal band of the DWT. ``scope="trace"`` refers to single sections,
-        ``"record"`` to the batch. The number of levels is limited by the shorter axis (if that leaves none, a warning
-        names wavelets that have some). The second axis is along the traces. Gaps and dead traces (all samples equal)
-        are interpolated for the transform, left out of noise and thresholds, and returned as they are.
-        ``detrend``, noise that changes, and block rules are not supported.
+        ``"record"`` to the batch. The number of levels is limited by the shorter axis (if that leaves none, a shorter
+        wavelet is used, with a warning). The second axis is along the traces. Gaps and dead traces (all samples equal)
+        are interpolated for the transform, left out of noise and thresholds, and returned as they are. ``detrend``,
+        noise that changes, and block rules are not supported.
     backend : str or Backend
         ``"auto"``, a name of `wavefilt.backends.names`, or an object of `wavefilt.backends.get`.
     devices : "all" or sequence of int, optional
@@ -153,15 +153,15 @@ def denoise(
         Also return the residual: the pair (denoised, ``x`` - denoised).
     wait : bool
         With False, an array on a GPU is returned as soon as its computation is enqueued on the current stream of its
-        library; work that follows on this stream finds it complete. NaN and runs of equal samples are then no gaps, and
-        dead traces of records and sections are not left out: the result of an array that has such, or infinite samples,
-        is not valid, and ``wavefilt.backends.get("cuda").check()`` waits and raises ValueError if there was one. Rules
-        whose thresholds are computed on the host, ``spins``, ``blend``, noise windows and ``return_residual`` wait in
-        any case, and arrays in host memory do.
+        library; later work on this stream can use it. Gaps, runs of equal samples, and dead traces of records and
+        sections are then not handled: the result of an array with these, or with infinite samples, is invalid, and
+        ``wavefilt.backends.get("cuda").check()`` waits and raises ValueError if there was such an array. Rules whose
+        thresholds are computed on the host, ``spins``, ``blend``, noise windows, ``return_residual`` and arrays in host
+        memory always wait.
     out : array, optional
-        Where the denoised samples go: a plain array with the shape and dtype of the result, of the library of ``x`` if
-        that is on a GPU, else of NumPy. It is returned, may be ``x`` itself, and has no defined values after an error.
-        A C-contiguous array other than ``x`` saves backend "cuda" the memory of a result; the others copy theirs.
+        Array for the result, with its shape and dtype: from the library of ``x`` if that is on a GPU, else a plain
+        NumPy array. It is returned, may be ``x`` itself, and has no defined values after an error. With backend "cuda",
+        a C-contiguous array other than ``x`` saves the memory of a result.
 
     Returns
     -------
@@ -265,12 +265,12 @@ def denoise(
 
 
 PLAIN = frozenset((str, int, float, bool, type(None)))
-"""Types of options that cannot change, so that checked options are found again by their values."""
+"""Types of options that cannot change, so that checked options can be cached by their values."""
 
 
-@lru_cache(maxsize=256, typed=True)  # True is no number of levels, though it equals 1
+@lru_cache(maxsize=256, typed=True)  # True equals 1, but is not a number of levels
 def _options(meant: object, *given: Any) -> Options:
-    """Return the options; ``meant`` are the objects that names may mean."""
+    """Return the options; ``meant`` holds the objects that names stand for."""
     return Options(*given)
 
 
@@ -281,10 +281,10 @@ def run(
     report: bool = False,
     out: arrays.Array | None = None,
 ) -> Outcome:
-    """Denoise samples in host memory and of a dtype of computation, with the backend chosen for them.
+    """Denoise samples in host memory, in a dtype of computation, with the backend chosen for them.
 
     The shape of ``x`` is (traces, samples), with options for sections (sections, rows, columns) or (rows, columns).
-    ``report`` and ``out`` are those of `wavefilt.engine.denoise`.
+    ``report`` and ``out`` are as in `wavefilt.engine.denoise`.
     """
     rows = x if x.ndim > options.ndim else x[None]
     shape = rows.shape
@@ -302,7 +302,7 @@ def run(
 def run_with_noise(
     rows: Array, options: Options, sigmas: Sequence[NoiseForm], backend: str | Backend, report: bool = False
 ) -> Outcome:
-    """Denoise rows, each with its own option ``sigma``; without ``sigmas``, with that of the options.
+    """Denoise rows, each with its own option ``sigma``; if ``sigmas`` is empty, with the ``sigma`` of the options.
 
     Rows with the same noise are denoised together. The outcome has the options of the first row.
     """
@@ -354,9 +354,9 @@ def _on_gpu(
 def _rows_on_gpu(
     x: Any, options: Options, backend: DeviceBackend, wait: bool = True, out: arrays.Array | None = None
 ) -> Any:
-    """Denoise a batch on a GPU there, in ``out`` if the device does all of it.
+    """Denoise a batch on its GPU, into ``out`` if the device does all steps.
 
-    Batches with gaps, records with dead traces, and options that the device does not have go through the host.
+    Batches with gaps, records with dead traces, and options that the device does not support go through the host.
     """
     level = options.level_for(*x.shape[1:])
     whole = options.plain and not options.blend and not options.host_only and level and len(x)

@@ -246,7 +246,7 @@ def _full_name(cls: type) -> str:
 
 
 def refuse_kinds(x: Any, kinds: Container[str] = TABLES) -> None:
-    """Raise TypeError, with what to write instead, for a path and for objects of these kinds."""
+    """Raise TypeError, with the call to use instead, for a path and for objects of these kinds."""
     kind = kind_of(x)
     if kind == "path":
         path = os.fsdecode(x)

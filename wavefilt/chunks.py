@@ -1,8 +1,8 @@
 """Parts of traces: chunks with halos for data larger than memory, and segments between gaps for arrays in memory.
 
 `cut` divides traces into `Chunk` objects. `segments` divides traces at their gaps (NaN) and runs of equal samples into
-`Segments`. Those of sections, and dead traces, are filled for the transform (`filled`), as the rest of a section is not
-rectangular in general; coefficients that lie mostly on such samples are then left out of the statistics.
+`Segments`. In sections, gaps, runs and dead traces are filled for the transform (`filled`), because the rest of a
+section is not rectangular in general; coefficients that lie mostly on such samples are then left out of the statistics.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class Part:
 class Chunk:
     """Some traces, whole, or one or two parts of one trace, joined to one shorter trace.
 
-    ``samples`` is the length of a whole trace, ``place`` the number of the first trace among those that were cut. Parts
-    begin and end at multiples of 2^level, or at the end of the trace, so that every coefficient of the joined trace is
-    a coefficient of the whole one.
+    ``samples`` is the length of a whole trace, ``place`` the number of the first trace among all traces that were cut.
+    Parts begin and end at multiples of 2^level, or at the end of the trace, so that every coefficient of the joined
+    trace is a coefficient of the whole one.
     """
 
     rows: slice

@@ -37,7 +37,7 @@ class WavefiltNameSpace(PatchNameSpace):  # type: ignore[misc]
         `wavefilt.denoise`. The dimension called "time", otherwise the first, is along the traces. The coordinate of
         ``dim`` (of a pair, the one along the traces) must be evenly spaced to 1 % of the interval.
 
-        ``options`` are those of `wavefilt.denoise`: level, mode, rule, shrink, sigma, scope, keep, transform, spins,
+        ``options`` are as in `wavefilt.denoise`: level, mode, rule, shrink, sigma, scope, keep, transform, spins,
         detrend and blend; ``sigma`` takes seconds and values of the coordinate as in
         `wavefilt.xarray.DataArrayAccessor.denoise`.
 

@@ -175,7 +175,7 @@ class _BlockJob(Job):
         return replace(state, search={}, medians=medians, mean_square=np.zeros((len(self.lengths), 1)))
 
     def count(self, block: Array, state: State, live: Mask, block_id: tuple[int, ...]) -> Counted:
-        """Count the coefficients that belong to the block, in a record those of ``live`` rows, for the next pass."""
+        """Count the coefficients of the block, in a record only of ``live`` rows, for the next pass."""
         x = host_rows(block, -1)
         x = x[live.ravel()] if self.pooled else x
         if not len(x):

@@ -388,7 +388,7 @@ def iswt(
 ) -> Array:
     """Compute the inverse of `swt` (with ``start_level`` 0) in either form, as `pywt.iswt`.
 
-    Of the pairs, only the coarsest approximation is used. Raises ValueError for an empty list, coefficients with
+    Only the approximation of the coarsest pair is used. Raises ValueError for an empty list, coefficients with
     inconsistent shapes, and as `swt`.
     """
     if len(coeffs) == 0:
@@ -563,8 +563,8 @@ class DualTreeCoefficients:
     Attributes
     ----------
     lowpass : ndarray
-        Real low-pass coefficients, of both trees in turn, with the transformed axes in place: n samples become about
-        n / 2^(level - 1), and are unchanged for ``level`` 0.
+        Real low-pass coefficients, alternately from both trees, with the transformed axes in place: n samples become
+        about n / 2^(level - 1), and are unchanged for ``level`` 0.
     highpasses : tuple of ndarray
         Complex coefficients of each level, the finest first: about n / 2^j along transformed axes at level j. With two
         axes, the last axis has six bands, for edges at 15, 45, 75, 105, 135 and 165 degrees.
@@ -606,7 +606,7 @@ def dtcwt(
     qshift : {"qshift_06", "qshift_a", "qshift_b", "qshift_c", "qshift_d"}
         Quarter-shift filters of all other levels. Both: `wavefilt.wavelets.dual_tree`.
     level : int, optional
-        Number of levels, at least 0; by default the most that leave two coefficients or more along each axis.
+        Number of levels, at least 0; by default the largest that leaves at least two coefficients along each axis.
     axis : int
         The axis to transform; all others are a batch.
     axes : pair of int, optional
@@ -615,8 +615,8 @@ def dtcwt(
     Returns
     -------
     DualTreeCoefficients
-        With ``lowpass`` and ``highpasses`` in the order and with the values of the package dtcwt. Where a length is
-        odd, or at deeper levels no multiple of 4, samples at the ends count twice.
+        With ``lowpass`` and ``highpasses`` in the order and with the values of the package dtcwt. If a length is odd,
+        or at deeper levels not a multiple of 4, samples at the ends are repeated.
 
     Raises
     ------
@@ -737,9 +737,9 @@ def as_floating(data: ArrayLike) -> Array:
 
 
 def as_axes(array: Array, axes: Iterable[int], ndim: int) -> Axes:
-    """Return different axes of the array, as many as ``ndim``, counted from the front.
+    """Return ``ndim`` different axes of the array, counted from the front.
 
-    Raises ValueError if there are others, and for axes that the array does not have.
+    Raises ValueError for another number of axes, equal axes, and axes that the array does not have.
     """
     found = np.lib.array_utils.normalize_axis_tuple(tuple(axes), array.ndim, "axes")
     if len(found) != ndim:
@@ -806,7 +806,7 @@ def _recomposed(coeffs: Sequence[Any], analysis: Analysis, axes: Iterable[int], 
     ]
     known = [as_floating(band) for bands in levels for band in bands or ()]
     if not known or (word == "dwt" and levels[:2] in ([None], [None, None])):
-        raise ValueError("of the two coarsest coefficients of coeffs at least one must be an array")
+        raise ValueError("at least one of the two coarsest coefficients in coeffs must be an array")
     dtype, axes = np.result_type(*known), as_axes(known[0], axes, ndim)
     batch = _without(known[0].shape, axes)
     for i, bands in enumerate(levels):
@@ -849,7 +849,7 @@ def _without(shape: tuple[int, ...], axes: Axes) -> tuple[int, ...]:
 def _sizes(given: Sequence[tuple[int, ...] | None], analysis: Analysis) -> tuple[Sizes, tuple[int, ...]]:
     """Return the lengths of all coefficients, boundary coefficients included, and of the samples.
 
-    Where a length is odd, an approximation from coarser levels of the DWT is one longer than the details of its level.
+    If a length is odd, an approximation reconstructed by the DWT is one longer than the details of its level.
     """
     levels, decimated, along = [analysis.level, *range(analysis.level, 0, -1)], analysis.transform.word == "dwt", []
     for axis, (filters, mode) in enumerate(zip(analysis.wavelets, analysis.modes, strict=True)):
@@ -898,7 +898,7 @@ def _check_basis(nodes: Mapping[str, Any]) -> None:
     for name in sorted(inner):
         for child in (name + "a", name + "d"):
             if child not in inner and child not in nodes:
-                raise ValueError(f"node {child!r} is missing, or those that it consists of")
+                raise ValueError(f"node {child!r} is missing, or the nodes that it consists of")
 
 
 def _packet_lengths(given: dict[str, int], taps: int, mode: str, samples: int | None) -> list[int]:

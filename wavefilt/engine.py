@@ -1,7 +1,7 @@
 """The steps of denoising: decompose, estimate the noise, choose thresholds, shrink and reconstruct.
 
 Traces that share thresholds are a group: one trace, or with scope "record" all of them. `denoise` takes groups of
-segments between gaps in memory. The tasks of Dask, and files larger than memory, denoise chunks of `Rows`, whose
+segments between gaps in memory. For Dask, and for files larger than memory, chunks of `Rows` are denoised, and their
 coefficients are computed again in every pass. The counts of a pass are exact (`wavefilt.statistics.mergeable`), so
 chunks give the result of whole traces.
 """
@@ -43,11 +43,11 @@ BLOCK = 16 << 20
 BLOCKS = 16
 """Largest number of blocks; with 16, the memory for all steps is about that of the result."""
 SHAPES = 16
-"""Largest number of different segments that any backend denoises."""
+"""Number of segments of different lengths above which `Backend.for_many_shapes` denoises them."""
 OFFSET = 0.5
 """Standard deviations of a trace above which its mean is large."""
 LIVE_SHARE = 0.75
-"""Share of a coefficient's filter energy on live samples that it needs to be counted."""
+"""A coefficient is counted if at least this share of the energy of its filter lies on live samples."""
 TRIMMED, FEWEST = 2, 8
 """Periods of a level, 2^(j+1) samples, cut from each end of a noise window, and half periods that must remain.
 
@@ -93,7 +93,7 @@ def measure(
 ) -> Measured | None:
     """Return noise and thresholds (bands, groups) of groups with ``samples`` samples each, finest band first.
 
-    ``noise`` is the noise if it is known; the bands where it is NaN have that of their own coefficients. With
+    ``noise`` is the noise if it is known; in bands where it is NaN, it is estimated from their own coefficients. With
     ``report`` the mean squares are measured too. Return None if samples or the squares of coefficients are not finite.
     """
     estimated: Mask = np.zeros(1, bool)  # groups whose noise is not known in any band
@@ -102,7 +102,7 @@ def measure(
         own = options.transform.noise(statistics, "level", options.bands_of(len(noise)))
         noise = np.where(np.isnan(noise), own, noise)
     sigma, thresholds = options.thresholds(statistics, samples, noise)
-    if estimated.any():  # as without a noise window
+    if estimated.any():  # these groups have the thresholds of a run without a noise window
         _, usual = options.with_noise("level").thresholds(statistics, samples, noise)
         thresholds = np.where(estimated, usual, thresholds)
     if not (np.isfinite(sigma).all() and np.isfinite(thresholds).all()):
@@ -113,7 +113,7 @@ def measure(
 class Rows(ABC):
     """Rows (traces, samples) that are denoised chunk by chunk.
 
-    ``x`` are the samples of the chunk taken last, ``trends`` those of the rows of chunks by their first row.
+    ``x`` holds the samples of the last chunk taken, ``trends`` the trends of the rows of each chunk, by its first row.
     """
 
     def __init__(self, x: Array, backend: Backend) -> None:
@@ -233,8 +233,8 @@ class Estimate:
 class Outcome:
     """Denoised samples with the options, the backend that ran, the number of levels and the estimates.
 
-    ``found`` are the estimates, or noise and thresholds of rows without gaps or dead rows, from which the estimates are
-    made when they are first asked for: that takes longer than to denoise a small array.
+    ``found`` holds the estimates or, for rows without gaps or dead rows, noise and thresholds. The estimates are then
+    made on first access, because this takes longer than denoising a small array.
     """
 
     samples: Array
@@ -263,10 +263,10 @@ def denoise(
 ) -> tuple[Array, list[Estimate] | Measured]:
     """Denoise traces (traces, samples) or sections (sections, rows, columns) in memory, between their gaps.
 
-    Return the samples and the estimates, or noise and thresholds as for `Outcome`. ``report`` measures the power of the
-    details as well, one pass more for rules that do not need it; without it a backend that denoises whole batches on a
-    device returns no estimates. ``out`` is memory of the shape and dtype of ``x``, and not overlapping it, for the
-    result, which may be elsewhere all the same.
+    Return the samples and the estimates, or noise and thresholds as for `Outcome`. ``report`` also measures the power
+    of the details, which takes another pass for rules that do not need it; without it a backend that denoises whole
+    batches on a device returns no estimates. ``out`` is memory for the result, with the shape and dtype of ``x`` and no
+    overlap with it; the result may still be elsewhere.
     """
     if options.ndim == 1 and options.scope == "record" and x.size:
         dead = constant(x, gaps=True)
@@ -373,7 +373,7 @@ def offsets(sections: Array, live: Mask | None) -> Array:
 
 
 def _placed(rows: Array, estimate: Estimate, x: Array, y: Array | None) -> Array:
-    """Return the output with these denoised rows in it: all of it, or segments beside others.
+    """Return the output with these denoised rows, which are the whole output or segments of it.
 
     Traces whose thresholds are all 0 stay unchanged bit for bit.
     """
@@ -405,12 +405,12 @@ def _denoise_group(
     out: Array | None,
     report: bool,
 ) -> list[tuple[Array, Estimate]]:
-    """Denoise segments in memory, each with its number of levels, that share thresholds: of one shape, or of a record.
+    """Denoise segments in memory, each with its number of levels, that share thresholds (one shape, or a record).
 
-    Return the denoised rows and the estimate of each part. With cycle spinning, rows are the mean over shifts, and
-    estimates those without a shift. ``window_noise`` (bands, traces or 1) is the noise of a noise window. ``begun``
-    holds the coefficients of the only segments if they are known, and is emptied. ``out`` may take the rows of segments
-    of its shape.
+    Return the denoised rows and the estimate of each part. With cycle spinning, rows are the mean over shifts, and the
+    estimates belong to the run without a shift. ``window_noise`` (bands, traces or 1) is the noise of a noise window.
+    ``begun`` holds the coefficients if they are known already, and is emptied. Segments with the shape of ``out`` may
+    be written to it.
     """
     given, deepest = [part.of(x) for part, _ in parts], max(depth for _, depth in parts)
     trends = [] if options.trend is None else [of_rows(rows, options.trend) for rows in given]
@@ -453,7 +453,7 @@ def _denoise_group(
             else:
                 done.append((y, estimate))
         del pyramids, pyramid, y  # before the next shift
-        report = False  # of further shifts, nothing is reported
+        report = False  # nothing is reported about further shifts
     for (y, _), trend in zip(done, trends, strict=False):
         trend.restore(y)
     return done
@@ -462,7 +462,7 @@ def _denoise_group(
 def _statistics(
     pyramids: Sequence[Pyramid], rows: Sequence[Array], parts: Parts, options: Options, backend: Backend
 ) -> Statistics:
-    """Return the statistics of the group; of a section with gaps, those of its live rows side by side.
+    """Return the statistics of the group; for a section with gaps, only of its live rows, side by side.
 
     Interpolated rows have less noise than others, and add something other than noise to neighbouring coefficients.
     """
@@ -474,7 +474,7 @@ def _statistics(
             analysis = options.transform.analysis(options.filters, mode, pyramids[i].level)
             measured[i] = backend.decompose(np.ascontiguousarray(rows[i][:, there]), analysis)
             gappy[i] = None if part.live[there].all() else part.live[there]
-    deepest = max(pyramid.level for pyramid in measured)  # approximations of fewer levels are no band of the others
+    deepest = max(pyramid.level for pyramid in measured)  # the approximation of fewer levels is not a common band
     measured = [options.counted(pyramid) if pyramid.level == deepest else pyramid for pyramid in measured]
     if not any(live is not None for live in gappy):
         return backend.statistics(measured, options.scope)
@@ -515,8 +515,8 @@ def window_noise(traces: Array, parts: Parts, options: Options, level: int, back
     """Return the noise (bands, traces), or (bands, 1) of a record, from the details of the noise window.
 
     Levels too coarse for the window have the noise of its coarsest level, scaled for white noise; with a rule for
-    coloured noise they are NaN, which stands for the estimate from all coefficients of the level. So are the levels of
-    traces with a gap or a run of equal samples in the window; a record has the noise of its other traces.
+    coloured noise they are NaN, which stands for the estimate from all coefficients of the level. All levels of traces
+    with a gap or a run of equal samples in the window are NaN too; a record has the noise of its other traces.
     """
     if options.ndim == 2:
         return _window_noise_of_sections(traces, parts, options, level, backend)

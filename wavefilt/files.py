@@ -1,4 +1,4 @@
-"""Denoising files of any size within a memory limit: `denoise_file`, with the samples of `denoise` bit for bit.
+"""Denoising files of any size within a memory limit: `denoise_file`; results are bit-identical to `denoise`.
 
 If traces (with scope "record" all of them) fit in the limit, batches of whole traces are denoised as in memory. A
 longer trace is denoised chunk by chunk, in one or two passes for the statistics and one to write. One thread reads
@@ -114,7 +114,7 @@ def denoise_file(
     target : path
         The result in the same format, shape and order. It appears when it is complete, and not after an error.
     wavelet, preset, options
-        As in `wavefilt.Recording.denoise`, with its defaults, a noise window that the headers declare among them;
+        As in `wavefilt.Recording.denoise`, with its defaults, including a noise window that the headers declare;
         ``sigma`` is in samples. The results are bit-identical with the same backend.
     max_memory : str or int
         Limit for samples, coefficients and buffers, such as ``"500MB"`` or ``"1GiB"``, in addition to the memory of
@@ -167,7 +167,7 @@ def stream(
 ) -> Report:
     """Denoise an open source as `denoise_file` does, each trace with its own option ``sigma``."""
     start = time.perf_counter()
-    # noise other than "level" needs as much memory as any
+    # all forms of noise other than "level" need the same memory
     options = options.with_noise(next((sigma for sigma in sigmas if sigma != "level"), "level"))
     check_kept(source.format, source.name, target)
     dtype = arrays.compute_dtype(source.dtype)
@@ -284,12 +284,12 @@ class FileRows(engine.Rows):
             self.noisy += int(np.count_nonzero(noisy))
 
     def denoise_chunks(self) -> None:
-        """Denoise traces, or a record, that do not fit, with the result of denoising whole traces.
+        """Denoise traces, or a record, that do not fit in memory; the result is that of whole traces.
 
-        Every coefficient is computed from the samples, and in the manner, of the whole trace, and medians and sums of
-        squares are exact. Noise, thresholds and samples are therefore those of whole traces bit for bit if the backend
-        computes a coefficient in the same way wherever it lies. Dead traces, and traces too short for one level, are in
-        no chunk and are written unchanged.
+        Every coefficient is computed from the same samples and in the same way as for the whole trace, and medians and
+        sums of squares are exact. Noise, thresholds and samples are therefore bit-identical if the backend computes a
+        coefficient in the same way at every position. Dead traces, and traces too short for one level, are in no chunk
+        and are written unchanged.
         """
         level, options, (count, samples) = self.plan.level, self.options, self.shape
         if options.rule.values:

@@ -28,8 +28,8 @@ Kind = Literal["declared", "found", "flat", "median", "extrapolated"]
 SHORTEST, LONGEST, PARTS = 16, 4096, 8
 """Fewest and most samples of a segment of a trace, and the number of segments without overlap that a trace has."""
 RESOLVED, STEEPEST = 4, 3
-"""Periods in a noise window above which it determines the power at a frequency. Below, the power rises as in the two
-octaves above, at most with this negative power of the frequency, and not above the median of the whole trace."""
+"""Periods of a frequency in a noise window from which on it determines the power. At lower frequencies, the power rises
+as in the two octaves above, at most with this negative power of the frequency, up to the median of the whole trace."""
 RAISED = 1.25
 """Factor on the power in a window that was found: the search prefers windows that happen to be quiet."""
 SUSTAINED = 2.0
@@ -120,7 +120,7 @@ class NoiseModel:
         return np.asarray(self.power @ _octave_shares(self.samples).T)
 
     def words(self, clock: Clock, declared: str = "") -> str:
-        """Return the origin of the estimate in words, with times of a clock; ``declared`` are those of the headers."""
+        """Return the origin of the estimate in words, with times of a clock; ``declared`` describes header windows."""
         if self.kind == "declared" and declared:
             return declared
         if self.kind == "median":
@@ -211,8 +211,8 @@ def power_of_traces(x: Array) -> Floats:
 def power_in_window(x: Array, window: slice, rising: bool = True) -> Floats:
     """Return the power, as `power_of_traces`, of samples that contain only noise.
 
-    Frequencies with fewer than `RESOLVED` periods in the window continue the slope of those with more, or their level
-    unless ``rising``.
+    At frequencies with fewer than `RESOLVED` periods in the window, the power continues the slope of the octaves above,
+    or their level unless ``rising``.
     """
     lowest, inside = RESOLVED / (window.stop - window.start), x[:, window]
     power = _at_all(np.nanmean(_periodograms(inside, _segment(inside.shape[1], 2)), axis=1), x.shape[1])
@@ -236,7 +236,7 @@ def extrapolated_power(x: Array) -> Floats:
 
 
 def _in_octave(power: Floats, low: float, samples: int) -> Floats:
-    """Return the mean power (traces, 1) in the octave above a frequency; infinite where it has no frequency."""
+    """Return the mean power (traces, 1) in the octave above a frequency; infinite if the octave is empty."""
     frequencies = np.fft.rfftfreq(samples)
     octave = (frequencies >= low) & (frequencies <= 2 * low)
     mean = power[:, octave].mean(axis=1, keepdims=True) if octave.any() else np.full((len(power), 1), np.inf)
@@ -244,7 +244,7 @@ def _in_octave(power: Floats, low: float, samples: int) -> Floats:
 
 
 def _continue(power: Floats, lowest: float, octave: Floats, slope: Floats, most: Floats, samples: int) -> None:
-    """Replace the power below a frequency by that in the ``octave`` above, which rises with this slope."""
+    """Replace the power below a frequency: it continues the power in the ``octave`` above with this slope."""
     frequencies = np.fft.rfftfreq(samples)
     below = frequencies < lowest
     rise = (1.5 * lowest / np.maximum(frequencies[below], 0.5 / samples)) ** np.clip(slope, 0, STEEPEST)
@@ -252,7 +252,7 @@ def _continue(power: Floats, lowest: float, octave: Floats, slope: Floats, most:
 
 
 def power_of_white_noise(x: Array) -> Floats:
-    """Return the variance of white noise (traces,) by the median absolute value of the finest details."""
+    """Return the variance of white noise (traces,) from the median absolute value of the finest details."""
     details, variance = np.abs(np.diff(x, axis=1)) / math.sqrt(2), np.zeros(len(x))
     known = np.isfinite(details).any(axis=1)
     variance[known] = np.square(np.nanmedian(details[known], axis=1) / 0.6745)

@@ -90,12 +90,12 @@ class Curve:
         return np.asarray(np.sum((values[:, 1:] + values[:, :-1]) / 2 * widths, axis=1) / self.count)
 
     def over(self, sigma: Floats) -> Curve:
-        """Return the curve divided by this noise (rows or 1,); 1 for rows without noise, or where that is 0."""
+        """Return the curve divided by this noise (rows or 1,); 1 for rows without noise, or where ``sigma`` is 0."""
         some = ((sigma > 0) & self.values.any(axis=1))[:, None]
         return replace(self, values=np.where(some, self.values / np.where(some, sigma.reshape(-1, 1), 1), 1.0))
 
     def change(self, operation: np.ufunc, band: Array, margin: int) -> None:
-        """Divide or multiply a band by the curve in place; ``margin`` coefficients before the first do not count."""
+        """Divide or multiply a band by the curve in place; its first coefficient has the place -``margin``."""
         wanted = np.arange(band.shape[1]) - margin
         for own, places, values in zip(band, np.broadcast_to(self.places, self.values.shape), self.values, strict=True):
             operation(own, np.interp(wanted, places, values).astype(own.real.dtype), out=own)

@@ -181,7 +181,7 @@ def _moment(part: object, trace: Trace) -> object:
 
 
 def _same_station(pick: Pick, trace: Trace) -> bool:
-    """Return whether network and station of a pick, if it has them, are those of a trace."""
+    """Return whether network and station of a pick, if it has them, match a trace."""
     named = pick.waveform_id
     codes = (named.network_code, named.station_code) if named else (None, None)
     own = (trace.stats.network, trace.stats.station)
@@ -191,7 +191,7 @@ def _same_station(pick: Pick, trace: Trace) -> bool:
 def _batches(
     taken: Sequence[Traces], options: Options, traces: Sequence[Trace], sigmas: Sequence[NoiseForm]
 ) -> list[list[int]]:
-    """Return the traces that are denoised together: all of a section or record, else those of one length and noise."""
+    """Return the traces to denoise together: all of a section or record, else all with the same length and noise."""
     if options.ndim == 1 and options.scope == "trace":
         alike = ((own.rows.shape[1], own.rows.dtype, sigma) for own, sigma in zip(taken, sigmas, strict=True))
         return list(places(alike).values())

@@ -42,9 +42,9 @@ class OnlineDenoiser:
         coefficients towards their median in the window, as the mean of a stream is not known. All modes of PyWavelets
         are possible except "periodic" and "periodization", which join both ends.
     noise : "running", float, or one float per level
-        Standard deviation of the noise: "running" estimates it from the median absolute detail coefficient of the
-        last ``window`` samples, per level and channel; numbers are in the units of the samples, coarsest level first.
-        Numeric thresholds need none.
+        Standard deviation of the noise: "running" estimates it from the median absolute detail coefficient of the last
+        ``window`` samples, per level and channel; numbers are in the units of the samples, coarsest level first. Not
+        used with numeric thresholds.
     window : int, optional
         Length in samples of the sliding window for the noise, for the power in "bayes" and for the median of the
         approximation coefficients in "js", and n in "universal" and "minimax". At level j it contains window / 2^j
@@ -290,10 +290,10 @@ def _noise_of_levels(noise: str | float | Sequence[float], level: int) -> list[f
 
 
 class _Thresholds:
-    """Thresholds of a band: fixed, or of each channel from the coefficients in a sliding ``window`` of samples.
+    """Thresholds of a band: fixed, or for each channel from the coefficients in a sliding ``window`` of samples.
 
-    ``sigma`` is the noise, or None to estimate it from these coefficients. The first coefficient updates the
-    thresholds, then one after every sixteenth of the number of coefficients known, so that results do not depend on the
+    ``sigma`` is the noise, or None to estimate it from these coefficients. The thresholds are updated at the first
+    coefficient, and then whenever a sixteenth of the known coefficients are new, so that results do not depend on the
     lengths of pushes. If ``centred``, the median is subtracted from the coefficients.
     """
 
@@ -340,11 +340,11 @@ class _Thresholds:
 class _Band:
     """The coefficients of a band that are still needed, with their limits, centres and mean energies R: ``kept``.
 
-    Each of these is an array (channels, coefficients).
+    All four are arrays (channels, coefficients).
 
     Coefficients are numbered from the start of the stream: ``first`` is the number of the first one kept, ``shrunk``
-    that of the first that is not shrunk yet, and ``arrived`` coefficients have arrived. ``recent`` is |W|²/limit² of
-    the last `REACH` coefficients, NaN if they are missing or their limit is 0.
+    the number of the first one not shrunk yet, and ``arrived`` how many have arrived. ``recent`` is |W|²/limit² of the
+    last `REACH` coefficients, NaN if they are missing or their limit is 0.
     """
 
     def __init__(self, thresholds: _Thresholds, empty: Array) -> None:
@@ -372,7 +372,7 @@ class _Band:
         self.arrived += new.shape[1]
 
     def energies_at(self, numbers: Counts) -> Floats:
-        """Return R of the coefficients with these numbers; that of the first or last one for numbers out of range."""
+        """Return R of the coefficients with these numbers; numbers out of range mean the first or the last one."""
         return self.kept[-1][:, np.clip(numbers, 0, self.arrived - 1) - self.first]
 
 

@@ -142,11 +142,11 @@ class Noise:
 
 
 LEAST_DECLARED = 32
-"""Samples of a declared noise window below which the noise counts as not declared."""
+"""Fewest samples of a noise window that counts as declared noise."""
 
 
 def common_noise(sigmas: Sequence[NoiseForm]) -> NoiseForm:
-    """Return the noise that traces have in common: of different noise windows the samples in all, or "level"."""
+    """Return the noise common to all traces: for different noise windows, the samples that all contain, or "level"."""
     if len(set(sigmas)) == 1:
         return sigmas[0]
     windows = [Noise.of(sigma).window or (0, 0) for sigma in sigmas]
@@ -173,7 +173,7 @@ def _change_points(points: Moment) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Clock:
-    """The sampling times of a trace, by which seconds, times and picks become samples.
+    """The sampling times of a trace, to convert seconds, times and picks into samples.
 
     Attributes
     ----------
@@ -186,7 +186,7 @@ class Clock:
     name : str
         Name of the trace or file, for errors.
     delay : float
-        The first sample on the time axis, in seconds: seconds after the trigger, or a value of the coordinate.
+        Time of the first sample: in seconds after the trigger, or a value of the coordinate.
     """
 
     interval: float | None
@@ -264,7 +264,7 @@ class Clock:
         """Return the option ``sigma`` with samples in place of seconds, times and picks; None is "level".
 
         Words, numbers, and a window between whole numbers, which are samples, are returned unchanged. Raises ValueError
-        for a form that does not exist, and for what the clock cannot convert.
+        for an unknown form, and for values that the clock cannot convert.
         """
         if not isinstance(sigma, tuple) or not sigma:
             return "level" if sigma is None else sigma
@@ -371,7 +371,7 @@ class Options:
     basis: Basis | None = None
     statics: bool = False
     filters: Any = field(init=False, repr=False, compare=False)
-    """The filters that ``wavelet`` means, as `Transform.filters` returns them."""
+    """The filters of ``wavelet``, as `Transform.filters` returns them."""
     noise: Noise = field(init=False, repr=False, compare=False)
     """The option ``sigma``."""
 
@@ -432,7 +432,7 @@ class Options:
 
     @cached_property
     def on_host(self) -> bool:
-        """Whether only backends in host memory do it chunk by chunk; in one piece others do rule "js" as well."""
+        """Whether only backends in host memory can process chunks; others support rule "js" for whole arrays."""
         return self.rule.together is not None or self.noise.changing
 
     @cached_property
@@ -454,12 +454,12 @@ class Options:
 
     @cached_property
     def plain(self) -> bool:
-        """Whether one transform suffices and estimates the noise: a backend may then do all steps at once."""
+        """Whether a single transform suffices, also for the noise, so that a backend may do all steps at once."""
         return self.spins == 1 and not isinstance(self.sigma, tuple)
 
     @cached_property
     def unblended(self) -> Options:
-        """These options without `blend`; the same object at every call, by which backends find what they keep."""
+        """These options without `blend`: the same object at every call, which backends use as a cache key."""
         return replace(self, blend=0.0) if self.blend else self
 
     @cached_property
@@ -534,8 +534,8 @@ class Options:
     def level_for(self, *shape: int) -> int:
         """Return the number of levels for a trace of this length, or a section of this shape.
 
-        Raises ValueError if the level asked for is above the maximum for this length and filter, or if thresholds
-        are given for another number of levels.
+        Raises ValueError if the requested level is above the maximum for this length and filter, or if thresholds are
+        given for another number of levels.
         """
         if shape not in self._levels:
             self._levels[shape] = self._level_for(shape)
@@ -543,7 +543,7 @@ class Options:
 
     @cached_property
     def _levels(self) -> dict[tuple[int, ...], int]:
-        """The levels for the shapes seen: to check one takes as long as the rest of the way to the backend."""
+        """Cache of the levels by shape: checking one takes as long as all other steps before the backend."""
         return {}
 
     def _level_for(self, shape: tuple[int, ...]) -> int:
@@ -570,9 +570,9 @@ class Options:
     ) -> tuple[Floats, Floats]:
         """Return noise and thresholds (bands, groups), finest band first, of groups with ``samples`` samples each.
 
-        ``sigma`` is the noise if it is known; ``statistics`` may then be None for rules that need no others. The
-        coarsest levels that are kept have threshold 0. Not finite if samples are not, or if the squares of coefficients
-        overflow float64. The bands are `bands`.
+        ``sigma`` is the noise if it is known; ``statistics`` may then be None for rules that need nothing else. The
+        coarsest levels that are kept have threshold 0. Results are not finite if samples are not, or if the squares of
+        coefficients overflow float64. The bands are `bands`.
         """
         if sigma is None:
             assert statistics is not None
@@ -593,7 +593,7 @@ class Options:
         return sigma, found
 
     def with_noise(self, sigma: NoiseForm) -> Options:
-        """Return the options with this noise: always the same object, for which backends keep what they prepare."""
+        """Return the options with this noise: always the same object, which backends use as a cache key."""
         if sigma == self.sigma:
             return self
         if sigma not in self._others:
@@ -734,11 +734,11 @@ def completed(
     interval: float | None = None,
     samples: int = 0,
 ) -> dict[str, Any]:
-    """Return the given options of `Recording.denoise`, with those of a preset, or of the recipe, where none are given.
+    """Return the given options of `Recording.denoise`, completed with the options of a preset or of the recipe.
 
-    None and False mean not given. An option of the preset or recipe that does not go with the given ones is left out:
-    the recipe with ``transform="dtcwt"`` has the wavelets of that transform, and with ``spins=8`` the DWT. Without a
-    preset, sections have the options of the preset "section", and data that are not ``seismic`` the defaults of
+    None and False mean not given. An option of the preset or recipe that cannot be combined with the given ones is left
+    out: the recipe with ``transform="dtcwt"`` has the wavelets of that transform, and with ``spins=8`` the DWT. Without
+    a preset, sections have the options of the preset "section", and data that are not ``seismic`` the defaults of
     `denoise`. ``samples`` is the length of the longest trace.
     """
     chosen = {name: value for name, value in given.items() if value is not None and value is not False}
@@ -761,7 +761,7 @@ def completed(
 
 
 def _tried(given: dict[str, Any]) -> Options | None:
-    """Return the options, None if they are invalid; any noise window will do, and other names are left out."""
+    """Return the options, or None if they are invalid, whatever the noise window; other names are left out."""
     given, sigma = dict(given), given.get("sigma")
     if isinstance(sigma, tuple):
         changing = sigma[:1] in (("running",), ("intervals",))
@@ -781,8 +781,8 @@ def checked(given: Mapping[str, Any]) -> Options:
 def to_give(options: Mapping[str, Any], **recipe: Any) -> dict[str, Any]:
     """Return the options to give to `Recording.denoise`, or the command, for the ones that `denoise` would use.
 
-    ``recipe`` are the keyword arguments of `completed` for the data. Wavelet, rule and transform are left out if these
-    are what it fills in.
+    ``recipe`` holds the keyword arguments of `completed` for the data. Wavelet, rule and transform are left out if
+    `completed` would fill them in.
     """
     options = {name: value for name, value in options.items() if value is not None}
     used = _tried(options)
@@ -858,7 +858,7 @@ def _text(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return numbers of NumPy as those of Python, which are printed without a type."""
+    """Return NumPy numbers as Python numbers, which are printed without a type."""
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     return type(value)(map(_plain, value)) if isinstance(value, list | tuple) else value

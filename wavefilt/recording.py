@@ -46,7 +46,7 @@ GUARD, GUARD_SAMPLES = 0.05, 8
 """Share of the time before the trigger, and number of samples, at the end of it that are not taken for noise: triggers
 and picks may be late, and filters of the instrument reach ahead."""
 LIBRARIES = ("obspy", "xarray", "dascore")
-"""`Recording.format` of the traces of their objects, which are not denoised by the recipe for files."""
+"""`Recording.format` for traces from objects of these libraries, for which the recipe is not the default."""
 LEAST = 64
 """Fewest samples of a noise window that headers declare; a shorter one is not used."""
 
@@ -257,22 +257,22 @@ class Recording(io.Contents):
     ) -> Recording:
         """Denoise every trace.
 
-        The options are those of `wavefilt.denoise` (level, mode, rule, shrink, sigma, scope, keep, transform, spins,
-        detrend, blend), and so are the errors; `residual` gives the difference. ``two_dimensional`` is its
-        ``axes=(0, 1)``: all traces, in their order, are one section, and must have the same length.
+        Options and errors are as for `wavefilt.denoise` (level, mode, rule, shrink, sigma, scope, keep, transform,
+        spins, detrend, blend); `residual` returns the difference. ``two_dimensional`` corresponds to ``axes=(0, 1)``:
+        all traces, in their order, are one section, and must have the same length.
 
-        For seismic files, the options that are not given are those of the recipe: rule "js", wavelet "sym8" and the
-        MODWT, for sections the transform "fk". ``preset`` ("gentle", "section", "strong") names other options. Array
-        files (npy, npz, HDF5, Zarr, WAV) have the defaults of `wavefilt.denoise`.
+        For seismic files, options that are not given come from the recipe: rule "js", wavelet "sym8" and the MODWT, or
+        for sections the transform "fk". ``preset`` ("gentle", "section", "strong") selects other options. Array files
+        (npy, npz, HDF5, Zarr, WAV) have the defaults of `wavefilt.denoise`.
 
         Without ``sigma``, `declared_noise` is used where the headers declare noise and the options support a noise
-        window; ``sigma="level"`` refuses it.
+        window; ``sigma="level"`` turns it off.
 
-        ``sigma`` has seconds instead of samples: ``("seconds", start, stop)`` of noise, ``("before", pick, seconds)``,
-        ``("running", seconds)`` and ``("intervals", points)``. Times are seconds from the trigger, which without a
-        delay in the headers is the first sample of each trace. Picks and points may also be dates (`datetime`,
-        `numpy.datetime64`, or text as 2020-01-31T12:30:00) if the recording has the dates of its traces; so may the
-        ends of ``("window", start, stop)``, unless they are whole numbers (samples).
+        ``sigma`` takes seconds instead of samples: ``("seconds", start, stop)`` of noise,
+        ``("before", pick, seconds)``, ``("running", seconds)`` and ``("intervals", points)``. Times are seconds from
+        the trigger, which without a delay in the headers is the first sample of each trace. Picks and points may also
+        be dates (`datetime`, `numpy.datetime64`, or text as 2020-01-31T12:30:00) if the recording has the dates of its
+        traces; so may the ends of ``("window", start, stop)``, unless they are whole numbers (samples).
         """
         check_names(options, "two_dimensional", "preset")
         registry.check_name(backend)
@@ -395,10 +395,10 @@ class Recording(io.Contents):
         dpi: float = 120,
         overwrite: bool = False,
     ) -> Figure:
-        """Draw the traces; with ``after``, these traces denoised, also those and the residual, on one amplitude scale.
+        """Draw the traces; with ``after``, also the denoised traces and the residual, on one amplitude scale.
 
-        The options are those of `wavefilt.plotting.PlotOptions` and of ``wavefilt denoise --plot``. The figure is also
-        written to ``path``, if given, which ends in .png, .pdf or .svg.
+        ``after`` is the denoised recording. Options are as in `wavefilt.plotting.PlotOptions` and
+        ``wavefilt denoise --plot``. The figure is also written to ``path``, if given, which ends in .png, .pdf or .svg.
 
         Raises ValueError for an invalid option, an unknown extension, and recordings that are empty, of different
         shapes or without the headers that an option needs; ImportError if matplotlib (extra ``plot``) is not installed;
@@ -412,7 +412,7 @@ class Recording(io.Contents):
         return figure.plot_denoising(self, after, path, overwrite=overwrite, dpi=dpi, options=options)
 
     def write(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write in the format it was read from, headers kept, or in the format that the ending of ``path`` asks for.
+        """Write the traces in their original format, with all headers, or in the format of the extension of ``path``.
 
         Raises FileExistsError if ``path`` exists and ``overwrite`` is not set, FormatError if the format cannot hold
         these samples or the ending is unknown, OSError if the file cannot be written. ``path`` is complete or
@@ -425,7 +425,7 @@ class Recording(io.Contents):
 class DeclaredNoise:
     """Noise windows that headers declare: the samples before the trigger, an origin time or a first arrival.
 
-    A window ends `GUARD` of the time before the event, and `GUARD_SAMPLES`, ahead of it, and has `LEAST` samples.
+    A window ends before the event, by `GUARD` of its time plus `GUARD_SAMPLES`, and has at least `LEAST` samples.
 
     Attributes
     ----------

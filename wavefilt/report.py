@@ -48,7 +48,7 @@ def contents(recording: Recording) -> Facts:
 
 
 def in_words(recording: Recording) -> list[str]:
-    """Return name, format, size, sampling, first sample, and the number of live traces, for people."""
+    """Describe name, format, size, sampling, first sample, and the number of live traces in words."""
     lengths = [len(trace) for trace in recording.traces]
     sizes = " to ".join(f"{n}" for n in sorted({min(lengths, default=0), max(lengths, default=0)}))
     steps = [f"{dt:g} s" if dt else "unknown" for dt in dict.fromkeys(recording.intervals)]

@@ -46,7 +46,7 @@ class DataArrayAccessor:
         it has numbers or times.
 
         Name, coordinates and attributes are kept, and a line is added to the attribute ``history``; the encoding is
-        dropped, as it describes how the original samples were stored. ``options`` are those of `wavefilt.denoise` (of
+        dropped, as it describes how the original samples were stored. ``options`` are as in `wavefilt.denoise` (or
         `wavefilt.dask.denoise` for a Dask array): level, mode, rule, shrink, sigma, scope, keep, transform, spins,
         detrend and blend. ``sigma`` takes seconds instead of samples: ``("seconds", start, stop)`` is a noise window
         between two values of the coordinate, or between seconds from the first sample if the coordinate has dates;

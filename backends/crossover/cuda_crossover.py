@@ -36,7 +36,7 @@ GPUS = {
 CALL, STARTING = 70e-6, 0.85
 """Seconds of a call beside transfers and kernels, and of the first call, which starts the GPU and loads kernels."""
 CPU_CALL, CPU_THREAD, CPU_MEMORY = 60e-6, 2.4e-9, 0.25e-9
-"""Seconds of a call on the CPU, of a sample on one thread, and of a sample with as many threads as memory serves."""
+"""Seconds of a call on the CPU, of a sample on one thread, and of a sample at the full bandwidth of the memory."""
 
 loaded: dict[tuple[str, int], str] = {}
 """Name of the GPU by dtype and taps whose kernels this process has used; the backend adds to them."""
@@ -60,7 +60,7 @@ def gpu_seconds(samples: int, name: str, itemsize: int = 4) -> float:
 
 
 def cpu_seconds(samples: int, count: int | None = None) -> float:
-    """Return the seconds of a call on ``count`` threads, by default those that calls use."""
+    """Return the seconds of a call on ``count`` threads, by default `threads.get_num_threads`."""
     return CPU_CALL + samples * max(CPU_THREAD / (count or threads.get_num_threads()), CPU_MEMORY)
 
 

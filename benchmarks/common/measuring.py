@@ -90,7 +90,7 @@ def gpu_time(
     from wavefilt.backends.cuda.runtime.graph import Graph, stream
 
     on = stream()
-    work(on)  # compiles, and allocates what is kept
+    work(on)  # compiles, and allocates buffers for later launches
     on.synchronize()
     graph = Graph(several)
     for _ in range(warm):

@@ -34,7 +34,7 @@ stephenslab/smash-paper). Symmlet 8, 1024 samples. "SURE" thresholds hard there,
 def pivot(title: str, rows: Iterable[Row], column: str, cells: Mapping[str, str | Callable[[Row], str]]) -> Sheet:
     """Return a sheet with a line for each method, and the cells (formats) side by side for each value of a column.
 
-    Rows of one method and column are merged: the mean of what they measured, the least of the worst gains.
+    Rows of one method and column are merged: the mean of their values, the least of the worst gains.
     """
     found: dict[str, dict[str, list[Row]]] = {}
     for row in rows:
@@ -135,7 +135,7 @@ SHEETS = {"signals": signals, "real-noise": real_noise, "sections": sections, "t
 
 
 def report(result: Row) -> Report:
-    """Return the tables of a result, with where and when it was measured and what was left out."""
+    """Return the tables of a result, with machine, date and the methods left out."""
     notes = [f"{place(result)} {result['seconds']:.0f} s."]
     notes += [f"Left out: {name}: {why}." for name, why in result["left_out"].items()]
     return Report([*SHEETS[result["part"]](result).values()], notes)

@@ -8,7 +8,7 @@ The counts follow from the constants that the kernels are compiled with, so neit
   In an interior tile a warp executes a constant number of rounds, and some warps one more for the remainder. The
   average warp determines how busy the pipes are; the longest warp determines the latency, because all others wait for
   it at every barrier. The boundary block of each row is counted separately.
-* Rows denoised by one block each: as the transforms, but the other instructions are those that a profiler counted.
+* Rows denoised by one block each: as the transforms, but the other instructions were counted by a profiler.
 * Search for the median: chains of dependent loads, atomics and barriers whose lengths depend on the data. The counts
   were read from the source and from a profiler, for data without many equal values, and are less exact. A global atomic
   whose result is used counts as a load.

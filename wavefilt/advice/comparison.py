@@ -244,7 +244,7 @@ class Comparison:
         return np.concatenate(blocks)
 
     def _denoised(self, method: Mapping[str, Any], rows: Array, sigmas: Sequence[NoiseForm] = ()) -> Array:
-        """Denoise rows with the noise of the method, or else ``sigmas``, by default those of the samples."""
+        """Denoise rows with the noise of the method, or else with ``sigmas``, by default the noise of the samples."""
         options = Options(**method, ndim=self.taken.ndim)
         if "sigma" in method:
             return run(rows, options, self.backend).samples
@@ -293,7 +293,7 @@ class Comparison:
 
     @property
     def tied(self) -> tuple[Trial, ...]:
-        """The first method and those that cannot be told apart from it."""
+        """The first method and all methods that cannot be distinguished from it."""
         return tuple(trial for trial in self.trials if trial.tied)
 
     def __repr__(self) -> str:
@@ -314,7 +314,7 @@ class Comparison:
         return rows + [f"note: {note}" for note in self.notes()]
 
     def notes(self) -> list[str]:
-        """Return what a user should know about the table."""
+        """Return notes on the table for the user."""
         share = f"{100 * self.noise_share:.0f} % of the energy"
         notes = [f"gain in signal-to-noise ratio, estimated; noise: {self.noise}, {share}"]
         if not self.complete:
@@ -483,7 +483,7 @@ def tune(
 
 
 def _different(trials: Sequence[Trial]) -> tuple[Trial, ...]:
-    """Return the trials with different results; of those with the same result, the one with the fewest options."""
+    """Return one trial for each different result: the one with the fewest options."""
     found = dict[bytes, Trial]()
     for trial in sorted(trials, key=lambda trial: len(trial.own)):
         found.setdefault(trial.errors.tobytes(), trial)

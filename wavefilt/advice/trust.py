@@ -57,7 +57,7 @@ BREAKS = Question("breaks", "Did first breaks move?", ("moved", "did not move"))
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to a question: the verdict and what was found."""
+    """The answer to a question: the verdict and the evidence."""
 
     question: Question
     verdict: Finding

@@ -324,7 +324,7 @@ def register_format(format: Format) -> None:
 
 
 def named(name: str) -> Format:
-    """Return the format of a recording; names that are not registered are those of ObsPy's formats."""
+    """Return the format of a recording; a name that is not registered belongs to a format of ObsPy."""
     return FORMATS.get(name) or FORMATS["obspy"]
 
 

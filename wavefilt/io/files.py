@@ -124,7 +124,7 @@ def _decompressed(file: BinaryIO, module: str) -> BinaryIO:
 
 
 def _format_of(probe: Probe, name: str | None, *, streamed: bool = False) -> Format | None:
-    """Return the format named, or the one whose marks a file has, or the first one, of those streamed, it resembles.
+    """Return the format of this name, or whose marks the file has, or the first (``streamed``) one that it resembles.
 
     Raises FormatError for a file with the marks of several formats, and for a kind that is not read.
     """

@@ -212,7 +212,7 @@ def _is_win(head: bytes) -> bool:
 
 @cache
 def _tests() -> dict[str, Callable[[str], bool]]:
-    """Return ObsPy's test for each of its formats, and those of packages that plug into it."""
+    """Return the tests for each of ObsPy's formats and for the formats of its plug-ins."""
     from importlib.metadata import entry_points  # takes 20 ms to import
 
     if importlib.util.find_spec("obspy") is None:

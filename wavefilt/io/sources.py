@@ -228,7 +228,7 @@ def rounded(samples: Array, dtype: DType) -> Array:
 
 
 def smallest(samples: Array, dtypes: tuple[str, ...], format: str) -> Array:
-    """Return samples in the first of these dtypes that holds all values of theirs, else in the last."""
+    """Return samples in the first of these dtypes that holds all values of their dtype, else in the last."""
     if samples.dtype.kind == "c":
         raise FormatError(f"{format} holds no complex samples")
     return np.asarray(samples).astype(next((name for name in dtypes if np.can_cast(samples.dtype, name)), dtypes[-1]))

@@ -4,7 +4,7 @@ Kept byte for byte: a byte order mark, leading comment lines, one line of column
 column that is not a trace, line ends, blanks at the ends of lines, trailing blank lines. Samples are written
 with the decimals and the notation of their column, right-justified if its fields have one width, otherwise
 after the separators of the first row. A column without decimals (integers), or of mixed notation, is
-written with 7 significant digits, or as many as the file has: denoised samples are no integers.
+written with 7 significant digits, or more if the file has more: denoised samples are not integers.
 """
 
 from __future__ import annotations

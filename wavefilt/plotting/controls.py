@@ -139,7 +139,7 @@ class Controls:
         return {**self.given, **chosen, "two_dimensional": self.section.value}
 
     def describe(self, used: Mapping[str, Any], filled: Collection[str]) -> None:
-        """Show the ``used`` values of options that are not chosen; ``filled`` are those of the preset or recipe."""
+        """Show the ``used`` values of options that are not chosen; ``filled`` ones come from the preset or recipe."""
         self.quiet = True
         for name in CHOSEN_BY_PRESETS:
             select, value = self.selects[name], used[name]

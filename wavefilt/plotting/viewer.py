@@ -76,7 +76,7 @@ class Result:
 
     @property
     def options(self) -> dict[str, Any]:
-        """The given options, and those of the preset or the recipe."""
+        """The given options, completed with the preset or the recipe."""
         return completed(self.given, self.preset, **self.traces.recording.recipe)
 
     @property

@@ -136,7 +136,7 @@ def merged(parts: Sequence[Counted]) -> Counted:
 
 @dataclass(frozen=True)
 class State:
-    """The results of the passes so far, for groups of ``counts`` (levels,) details each, and what the next one counts.
+    """Results of the passes so far, for groups of ``counts`` (levels,) details each, and the task of the next pass.
 
     ``search`` has, for each level (finest 1), group and wanted rank, the interval that holds this magnitude with the
     number of magnitudes below it, or a guess of the interval and None. Intervals have at most ``bins`` bins, and

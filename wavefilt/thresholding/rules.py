@@ -67,7 +67,7 @@ def quantile_to_sigma(parts: int, share: float) -> float:
 
 @dataclass(frozen=True)
 class Rule:
-    """A threshold rule: the function that computes thresholds, and what it needs.
+    """A threshold rule: the function that computes thresholds, and the statistics it needs.
 
     Attributes
     ----------
