@@ -52,7 +52,7 @@ def compare(source: str, rules: tuple[Any, ...], transforms: tuple[str, ...], **
     The gain is the reduction of the error in dB. To estimate it, noise with the spectrum of the noise in the file is
     added to a preliminary result, and the sum is denoised. Give a --noise-window if you can. The three best methods are
     tested as for --report, and a harmful one is not recommended. A = marks methods that cannot be distinguished from
-    the best one. No file is written.
+    the best one. Without options, the recipe and the preset strong are compared too. No file is written.
     """
     common = _common(parsed)
     with usage_errors():

@@ -286,7 +286,7 @@ COMPARISON = [
 ]  # fmt: skip
 """Options of `wavefilt compare`."""
 TIME_LIMIT = Option("--seconds", group=METHOD, brief=True, type=click.FloatRange(min=0, min_open=True), default=30.0,
-                    help="Time after which the search ends.")  # fmt: skip
+                    metavar="SECONDS", help="Time after which the search ends.")  # fmt: skip
 OPTIONS = {str(option.name): option for option in TABLE}
 FLAGS = {name: option.opts[-1] for name, option in OPTIONS.items()} | {"axes": "--two-dimensional"}
 """The flag of each option by its name in Python."""

@@ -1,8 +1,8 @@
 """Denoising files of any size within a memory limit: `denoise_file`; results are bit-identical to `denoise`.
 
 If traces (with scope "record" all of them) fit in the limit, batches of whole traces are denoised as in memory. A
-longer trace is denoised chunk by chunk, in one or two passes for the statistics and one to write. One thread reads
-ahead, another writes behind.
+longer trace is denoised chunk by chunk, in up to three passes for the statistics of most rules and one to write. One
+thread reads ahead, another writes behind.
 """
 
 from __future__ import annotations
