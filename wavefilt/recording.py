@@ -50,6 +50,9 @@ LIBRARIES = ("obspy", "xarray", "dascore")
 LEAST = 64
 """Fewest samples of a noise window that headers declare; a shorter one is not used."""
 
+Timing = tuple[tuple[float, str] | None, float | None, int, float]
+"""`Headers.onset`, sampling interval, number of samples and delay of a trace."""
+
 
 def read(
     path: str | bytes | os.PathLike[str] | BinaryIO,
@@ -201,8 +204,11 @@ class Recording(io.Contents):
     @cached_property
     def noise_by_headers(self) -> DeclaredNoise | None:
         """The noise windows before the trigger, origin or first arrival that the headers give; None without any."""
-        clocks = [self.clock(i) for i in range(len(self.traces))] if self.onsets else []
-        return DeclaredNoise.before(self.onsets, clocks)
+        if not self.onsets:
+            return None
+        lengths = list(map(len, self.traces))
+        delays = self.delays or (0.0,) * len(lengths)
+        return DeclaredNoise.before(list(zip(self.onsets, self.intervals, lengths, delays, strict=True)))
 
     @cached_property
     def declared_noise(self) -> DeclaredNoise | None:
@@ -439,19 +445,17 @@ class DeclaredNoise:
     source: str
 
     @classmethod
-    def before(cls, onsets: Sequence[tuple[float, str] | None], clocks: Sequence[Clock]) -> DeclaredNoise | None:
-        """Return the noise before the events (`wavefilt.io.Headers.onset`) of traces; None if there is none."""
-        windows: list[Window | None] = []
-        for onset, clock in zip(onsets, clocks, strict=True):
-            before = 0 if onset is None or not clock.interval else clock.sample(onset[0])
-            stop = math.floor(before * (1 - GUARD)) - GUARD_SAMPLES
-            windows.append(("window", 0, stop) if before <= clock.samples and stop >= LEAST else None)
-        used = [(w[2] * (c.interval or 0), o[1]) for w, c, o in zip(windows, clocks, onsets, strict=True) if w and o]
+    def before(cls, traces: Sequence[Timing]) -> DeclaredNoise | None:
+        """Return the noise before the events of traces; None if there is none."""
+        found = {timing: _window(*timing) for timing in dict.fromkeys(traces)}  # many traces have the same timing
+        used = [(w[2] * interval, onset[1]) for (onset, interval, *_), w in found.items() if w and onset and interval]
         if not used:
             return None
+        windows = tuple(found[timing] for timing in traces)
         lengths = " to ".join(dict.fromkeys(f"{length:.4g}" for length in (min(used)[0], max(used)[0])))
-        some = f", in {len(used)} of {len(windows)} traces" if len(used) < len(windows) else ""
-        return cls(tuple(windows), f"{lengths} s before {' or '.join(dict.fromkeys(name for _, name in used))}{some}")
+        count = len(windows) - windows.count(None)
+        some = f", in {count} of {len(windows)} traces" if count < len(windows) else ""
+        return cls(windows, f"{lengths} s before {' or '.join(dict.fromkeys(name for _, name in used))}{some}")
 
     @property
     def common(self) -> Window | None:
@@ -467,6 +471,15 @@ class DeclaredNoise:
         found: list[NoiseForm] = [w if w in usable else "level" for w in self.windows]
         together = options is not None and options.scope == "record"
         return ["level"] * len(found) if together and len(set(found)) > 1 else found
+
+
+def _window(onset: tuple[float, str] | None, interval: float | None, samples: int, delay: float) -> Window | None:
+    """Return the noise window of a trace before its event, None if it is too short or unknown."""
+    if onset is None or not interval:
+        return None
+    before = Clock(interval, None, samples, "", delay).sample(onset[0])
+    stop = math.floor(before * (1 - GUARD)) - GUARD_SAMPLES
+    return ("window", 0, stop) if before <= samples and stop >= LEAST else None
 
 
 def noise_of_source(

@@ -199,3 +199,13 @@ def test_ibm_floats_as_segyio_writes_them(tmp_path, endian):
             file.trace[0:4] = samples.copy()
     zeros = wavefilt.read(tmp_path / "zeros")
     assert written(replace(zeros, traces=x), tmp_path) == (tmp_path / "theirs").read_bytes()
+
+
+@pytest.mark.parametrize(("endian", "code", "count", "ns"), [("<", 5, 400, 20), (">", 16, 400, 21), (">", 1, 3, 9000)])
+def test_delays_of_all_traces_are_those_of_their_headers(tmp_path, endian, code, count, ns):
+    data = bytearray(segy_file(code, endian, count, ns))
+    struct.pack_into(endian + "h104xh", data, 3600 + 108, -7, 0)  # without a scalar
+    (tmp_path / "x.sgy").write_bytes(data)
+    recording = wavefilt.read(tmp_path / "x.sgy")
+    assert recording.delays[0] == -0.007
+    assert recording.delays == [header.delay for header in recording.headers.traces]

@@ -33,6 +33,8 @@ NEW_CODES = {"i2": 3, "i4": 2, "f4": IEEE, "f8": 6}
 TEXT, FILE_HEADERS, TRACE_HEADER = 3200, 3600, 240
 """Bytes of SEG-Y's textual header, of it and the binary header, and of a trace header, which is also SU's."""
 CODE_AT = 3224
+BLOCK = 1 << 15
+"""Bytes read at a time for the headers of all traces: those of short traces are read with the samples between them."""
 MOST_EXTENDED = 100
 """Extended textual headers that a plausible SEG-Y file has at most."""
 METRES, FEET = 1, 2
@@ -91,6 +93,11 @@ class Sizes:
     header: int = TRACE_HEADER
     interval: float | None = None
 
+    @property
+    def stride(self) -> int:
+        """Bytes from one trace header to the next."""
+        return self.header + self.samples * int(DTYPES[self.code][1])
+
     def places(self) -> Places:
         """Return the places of the samples."""
         stored = np.dtype(self.endian + DTYPES[self.code])
@@ -123,7 +130,8 @@ class SegyFile(ContiguousFile):
 
     def trace_header(self, trace: int) -> bytes:
         """Return the header of a trace, without additional ones, with number of samples and interval filled in."""
-        header = bytearray(self._header_bytes(trace, 0, TRACE_HEADER))
+        self._file.seek(self.sizes.begin + trace * self.sizes.stride)
+        header = bytearray(self._file.read(TRACE_HEADER))
         struct.pack_into(self.sizes.endian + "H", header, 114, min(self.sizes.samples, 0xFFFF))
         if not any(header[116:118]) and (self.interval or 1) < 0.065:
             struct.pack_into(self.sizes.endian + "H", header, 116, round(1e6 * (self.interval or 0)))
@@ -134,16 +142,17 @@ class SegyFile(ContiguousFile):
         return _header(row, self.fields.get("MeasurementSystem") == FEET)
 
     def delays(self) -> list[float]:
-        found = []
-        for trace in range(self.sizes.traces):
-            delay, scalar = struct.unpack(self.sizes.endian + "h104xh", self._header_bytes(trace, 108, 108))
-            found.append(_scaled(delay, scalar) / 1000)
-        return found if any(found) else []
-
-    def _header_bytes(self, trace: int, first: int, count: int) -> bytes:
-        sizes = self.sizes
-        self._file.seek(sizes.begin + trace * (sizes.header + sizes.samples * int(DTYPES[sizes.code][1])) + first)
-        return self._file.read(count)
+        sizes, stride = self.sizes, self.sizes.stride
+        together, found = max(BLOCK // stride, 1), np.empty((2, sizes.traces), np.int16)
+        for first in range(0, sizes.traces, together):
+            count = min(together, sizes.traces - first)
+            self._file.seek(sizes.begin + first * stride)
+            headers = self._file.read((count - 1) * stride + TRACE_HEADER)
+            # DelayRecordingTime and ScalarTraceHeader
+            found[:, first : first + count] = np.ndarray((2, count), f"{sizes.endian}i2", headers, 108, (106, stride))
+        delay, scalar = found.astype(float)
+        seconds = np.where(scalar > 0, delay * scalar, delay / np.where(scalar < 0, -scalar, 1)) / 1000
+        return seconds.tolist() if seconds.any() else []
 
     def copy(self, to: BinaryIO) -> None:
         """Write all headers, and the samples, or zeros of another width."""
