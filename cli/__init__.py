@@ -138,6 +138,8 @@ class Failure(click.ClickException):
 
 def message(error: BaseException) -> str:
     """Return the text of an error for users of the command: in one sentence, with flags instead of option names."""
+    if isinstance(error, ModuleNotFoundError) and error.name == "pywt":
+        return "PyWavelets is not installed: pip install PyWavelets"
     if isinstance(error, MemoryError):
         return "not enough memory; wavefilt denoise --max-memory SIZE needs less"
     if isinstance(error, OSError) and error.strerror:
@@ -149,6 +151,8 @@ def message(error: BaseException) -> str:
 
 def as_flags(text: str) -> str:
     """Return a text in which options in backticks are flags: `max_memory=5` becomes --max-memory 5."""
+    if "`" not in text:  # the import below fails without PyWavelets
+        return text
     from wavefilt.options import NOISE_FLAGS
 
     from .options import FLAGS

@@ -70,6 +70,14 @@ def test_modules_for_other_libraries_name_what_to_install(monkeypatch, module):
         importlib.import_module(f"wavefilt.{module}")
 
 
+@pytest.mark.parametrize(("word", "code"), [("info", 1), ("infos", 2)])
+def test_the_command_without_pywavelets_ends_with_one_sentence(word, code):
+    block = "import sys\nsys.modules['pywt'] = None\nfrom wavefilt.__main__ import main\nmain()"
+    run = subprocess.run([sys.executable, "-c", block, word, "x"], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert run.returncode == code
+    assert ("pip install PyWavelets" in run.stderr, "Traceback" in run.stderr) == (code == 1, False)
+
+
 def test_format_obspy_names_what_to_install():
     code = "import sys, wavefilt\nsys.modules['obspy'] = None\n"
     code += f"try: wavefilt.read({__file__!r}, format='obspy')\nexcept wavefilt.FormatError as error: print(error)"
