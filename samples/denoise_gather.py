@@ -1,6 +1,7 @@
 """Denoise the synthetic shot record with every rule and write the default result: python denoise_gather.py OUT.dat"""
 
 import argparse
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,14 @@ output = parser.parse_args().output
 here = Path(__file__).parent
 recording = wavefilt.read(here / "seismic.dat")
 clean = np.load(here / "seismic_clean.npy").astype(float)
+try:
+    recording.denoise().write(output)
+except FileExistsError:
+    parser.error(f"{output} exists; name another file")
+except (OSError, ValueError) as error:
+    parser.error(str(error))
+if hasattr(signal, "SIGPIPE"):  # not on Windows
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends this silently
 
 
 def snr(samples):
@@ -24,4 +33,3 @@ def snr(samples):
 print(f"before         {snr(recording.samples):5.2f} dB")
 for rule in RULES:
     print(f"{rule:13}  {snr(recording.denoise(rule=rule).samples):5.2f} dB")
-recording.denoise().write(output)

@@ -134,3 +134,14 @@ def test_example_prints_what_each_rule_gains_and_writes_the_record(tmp_path, twi
     written = wavefilt.read(out)
     expected = wavefilt.denoise(twin[1].astype(np.float32), "sym8", rule="js", transform="modwt", level=6)
     np.testing.assert_allclose(written.samples, expected, atol=1e-4)
+
+
+def test_example_ends_without_a_traceback_if_its_output_exists_or_nobody_reads(tmp_path):
+    command = [sys.executable, "-u", str(SAMPLES / "denoise_gather.py"), str(tmp_path / "out.dat")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as unread:
+        unread.stdout.close()
+        assert unread.stderr.read() == b""
+    assert (tmp_path / "out.dat").exists()
+    again = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (again.returncode, again.stdout) == (2, "")
+    assert "Traceback" not in again.stderr
