@@ -37,8 +37,14 @@ def _numba() -> Backend:
         raise BackendUnavailable(f"backend 'numba' needs numba ({error}): pip install numba") from error
 
 
-def _cuda(**options: Any) -> Backend:
+@cache
+def _announce_search() -> None:
+    """Say once that a GPU is being looked for, which may take seconds."""
     logger.info("looking for a GPU")
+
+
+def _cuda(**options: Any) -> Backend:
+    _announce_search()
     from wavefilt.backends.cuda import Cuda, Several
 
     return Several(**options) if "devices" in options else Cuda(**options)
