@@ -144,7 +144,7 @@ def _check_outputs(jobs: list[tuple[str, str]], request: Request) -> None:
         if target != "-" and (source == "-" or os.path.lexists(source)):  # a missing input fails when it is read
             outputs.append(Path(target))
     inputs = {_identity(split(source)[0]): source for source, _ in jobs if source != "-"}
-    seen = set()
+    seen, flags = set(), click.get_current_context().params
     for path in outputs:
         if path not in stores and path.exists() and not path.is_file():  # a device, such as /dev/null
             continue
@@ -159,7 +159,7 @@ def _check_outputs(jobs: list[tuple[str, str]], request: Request) -> None:
             continue  # it will be made
         if path in stores:
             check_folder(stores[path], path, overwrite=request.overwrite)
-        elif path.is_dir() and request.output and path == Path(request.output):
+        elif path.is_dir() and request.output and path == Path(request.output) and "out_dir" in flags:
             raise click.UsageError(f"{path} is a folder; name a file, or use --out-dir {shlex.quote(str(path))}")
         else:
             check_destination(path, overwrite=request.overwrite)

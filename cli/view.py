@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from . import Failure, message, run_errors, tell, usage_errors
-from .files import plan, read
+from .files import expanded, plan, read
 from .options import INPUT, IO, LAYOUT, METHOD, NOISE, OPTIONS, Option, Request, chosen, command
 
 
@@ -29,9 +29,9 @@ def view(input: str, port: int, no_browser: bool, overwrite: bool, **parsed: Any
     """
     with usage_errors():
         request = Request.of({**dict.fromkeys(OPTIONS), **parsed, "overwrite": True})
-        jobs = plan((input,), request)
-    if input == "-" or len(jobs) > 1:
+    if input == "-" or len(expanded((input,), results=request.output is not None)) > 1:
         raise click.UsageError("view takes one file")
+    ((path, target),) = plan((input,), request)
     with run_errors("view"):
         from wavefilt import plotting
 
@@ -40,7 +40,6 @@ def view(input: str, port: int, no_browser: bool, overwrite: bool, **parsed: Any
     from wavefilt.io.files import check_output
     from wavefilt.plotting import viewer
 
-    ((path, target),) = jobs
     recording = read(path, request.layout, request.format)
     with usage_errors():
         check_output(recording, Path(target))
