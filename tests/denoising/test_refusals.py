@@ -10,6 +10,7 @@ from numpy.testing import assert_array_equal
 import wavefilt
 from tests.support.checkout import usable_backends
 from wavefilt.errors import OptionError
+from wavefilt.thresholding.rules import RULES, Rule
 from wavefilt.vocabulary import TRANSFORMS
 
 ONE = np.sin(np.arange(100.0) ** 2)
@@ -96,9 +97,17 @@ def test_options_for_traces(options, word):
         wavefilt.denoise(ONE, **options)
 
 
-def test_a_rule_that_returns_nan():
-    with pytest.raises(ValueError, match="finite thresholds"):
-        wavefilt.denoise(ONE, rule=lambda statistics, sigma, samples: np.nan * sigma)
+@pytest.mark.parametrize(("value", "word"), [(np.nan, "finite thresholds"), (-1.0, "at least 0")])
+@pytest.mark.parametrize("registered", [False, True])
+def test_a_rule_whose_thresholds_are_invalid(value, word, registered, monkeypatch):
+    for rule in (
+        Rule("x", lambda statistics, sigma, samples: value * sigma),
+        Rule("x", factor=lambda samples, options: value),
+    ):
+        if registered:
+            monkeypatch.setitem(RULES, "x", rule)
+        with pytest.raises(OptionError, match=word):
+            wavefilt.denoise(ONE, rule="x" if registered else rule)
 
 
 SECTIONS = [

@@ -110,16 +110,17 @@ class Rule:
     def thresholds(self, statistics: Statistics | None, sigma: Floats, samples: int, options: Options) -> Floats:
         """Return the thresholds; ``statistics`` may be None for rules that need none."""
         if self.factor is not None:
-            return sigma * self.factor(samples, options)
-        assert self.function is not None
-        parts = [options.transform.parts] if self.complex else []
-        thresholds = np.asarray(self.function(statistics, sigma, samples, *parts))
+            thresholds = np.asarray(sigma * self.factor(samples, options))
+        else:
+            assert self.function is not None
+            parts = [options.transform.parts] if self.complex else []
+            thresholds = np.asarray(self.function(statistics, sigma, samples, *parts))
         if thresholds.dtype.kind not in "fiu" or thresholds.shape not in (sigma.shape, (len(sigma), 1)):
             given = f"{thresholds.dtype} of shape {thresholds.shape}"
             raise OptionError(f"`rule` must return thresholds of shape {sigma.shape} (levels, traces), not {given}")
         if (thresholds < 0).any():
             raise OptionError("`rule` must return thresholds of at least 0")
-        if self.name not in RULES and np.isfinite(sigma).all() and not np.isfinite(thresholds).all():
+        if self not in BUILT_IN and np.isfinite(sigma).all() and not np.isfinite(thresholds).all():
             raise OptionError("`rule` must return finite thresholds")
         return thresholds
 
@@ -338,6 +339,8 @@ RULES: dict[str, Rule] = {
     )
 }
 """All rules by name; other packages may add theirs."""
+BUILT_IN = frozenset(RULES.values())
+"""Rules whose thresholds are finite unless squares overflow."""
 
 
 def name_of(function: object) -> str:
