@@ -111,6 +111,9 @@ def test_a_named_pipe(here):
     assert result.returncode == 0, result.stderr
     assert json.loads(result.stdout)["samples"] == 1024
     assert (here / "p.dat").exists()
+    command += " --overwrite --max-memory 1GiB"
+    streamed = subprocess.run(["bash", "-c", command], capture_output=True, timeout=60)
+    assert (streamed.returncode, b"pipe" in streamed.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("command", ["info", "denoise --dry-run", "denoise", "denoise --max-memory 1GiB"])

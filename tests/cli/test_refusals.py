@@ -202,7 +202,10 @@ USAGE = """
 2 same          denoise survey/a/?.npy link/?.npy
 2 same          denoise x.npy -o r.html --report r.html
 3 survey/b/*.d* denoise survey/b/*.d* --overwrite
-3 folder        denoise survey/a
+3 name          denoise survey/a
+3 device        denoise /dev/zero -o y.npy
+3 device        denoise /dev/zero -o y.npy --max-memory 1GiB
+3 empty         denoise /dev/null -o y.npy
 3 folder        info survey/a
 4 folder        denoise survey/a x.npy --dry-run
 2 out-dir       denoise x.npy -o survey

@@ -129,7 +129,7 @@ def _format_of(probe: Probe, name: str | None, *, streamed: bool = False) -> For
     Raises FormatError for a file with the marks of several formats, and for a kind that is not read.
     """
     if probe.size == 0:
-        raise FormatError("the file is empty")
+        raise FormatError("is a device or another file without a size" if probe.head else "the file is empty")
     if name is not None:
         if checked(name).folder:
             raise FormatError(f"is a file; a {name} store is a folder")
@@ -168,7 +168,8 @@ def folder_format(path: str, name: str | None) -> Format:
     for format in folders:
         if format.name == name or (name is None and format.recognise_folder(path)):
             return format
-    raise FormatError(f"is a folder and not a {' or '.join(format.name for format in folders)} store")
+    stores = " or ".join(format.name for format in folders)
+    raise FormatError(f"is a folder and not a {stores} store; name the files in it")
 
 
 def about(path: str, error: FormatError, format: Format | None = None, hint: str = "") -> FormatError:
@@ -192,11 +193,12 @@ def open_source(path: str | os.PathLike[str], layout: Layout, format: str | None
             if os.path.isdir(name):
                 return folder_format(name, format).open(name, layout)
             file = stack.enter_context(open(name, "rb"))
-            if file.seekable():
-                probe, format = Probe(file), format or ("raw" if layout.dtype else None)
-                if format != "raw" and probe.head.startswith(tuple(COMPRESSED)):
-                    raise LayoutError("compressed files are not streamed (`max_memory`); decompress the file first")
-                chosen = _format_of(probe, format, streamed=True)
+            if not file.seekable():
+                raise LayoutError("a pipe is not streamed (`max_memory`); write its content to a file first")
+            probe, format = Probe(file), format or ("raw" if layout.dtype else None)
+            if format != "raw" and probe.head.startswith(tuple(COMPRESSED)):
+                raise LayoutError("compressed files are not streamed (`max_memory`); decompress the file first")
+            chosen = _format_of(probe, format, streamed=True)
             if chosen is not None and chosen.streamed:
                 source = chosen.open(file, layout)
                 stack.pop_all()
