@@ -48,6 +48,8 @@ GOLDEN = (3 - math.sqrt(5)) / 2
 """The fractional parts of its multiples are spread evenly from 0 to 1, for any number of multiples."""
 FEWEST = 4
 """Smallest number of samples in a noise window."""
+FAR = 1 << 53
+"""Longer windows and later times are limited to this number of samples; no trace is as long."""
 SECOND = np.timedelta64(10**9, "ns")
 FORMS = {
     "window": '("window", start, stop)',
@@ -115,7 +117,7 @@ class Noise:
                 wanted = "a whole number of samples if the sampling interval is not known (`dt` for files)"
             raise OptionError(f"`sigma={sigma!r}` must be {wanted}")
         if form == "running":
-            length = int(values[0])
+            length = min(int(values[0]), FAR)
             if length < FEWEST:
                 raise OptionError(f"`sigma={sigma!r}`: the window of running noise must have {FEWEST} samples or more")
             return cls((form, length), running=length)
@@ -239,7 +241,7 @@ class Clock:
             raise ValueError(
                 f"{self.name}: its sampling interval is not known; give it (`dt` for files), or the noise as a number"
             )
-        return round(seconds / self.interval)
+        return round(max(-FAR, min(seconds / self.interval, FAR)))
 
     def window(self, start: float, stop: float) -> Window:
         """Return the noise window in samples between two times in seconds.

@@ -300,6 +300,8 @@ def one_trace(start=START):
         (("intervals", np.array([5.0, 10.0])), ("intervals", (500, 1000))),
         (("intervals", [-3, 5, 99]), ("intervals", (500,))),  # some traces end before
         (("intervals", [99]), ("intervals", (3000,))),
+        (("intervals", [5, 1e308]), ("intervals", (500,))),
+        (("running", 1e300), ("running", 10**30)),
     ],
 )
 def test_times_of_a_recording(sigma, expected):
