@@ -39,9 +39,9 @@ def convert(
     path = Path(target)
     with usage_errors():
         described = layout_of(layout)
-        check_destination(path, overwrite=overwrite)
         if path.exists() and Path(source).exists() and path.samefile(source):
-            raise ValueError(f"{target} is the input")
+            raise ValueError(f"{target} is the input; choose another output")
+        check_destination(path, overwrite=overwrite)
     with run_errors(source):
         recording = read(source, described, format)
         with usage_errors():

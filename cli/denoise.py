@@ -95,6 +95,8 @@ def denoise_file(source: str, target: str, request: Request) -> Facts:
         before = read(source, request.layout, request.format)
         with usage_errors():
             other = None if target == "-" else check_output(before, Path(target))
+            if request.residual:
+                check_output(before, Path(request.residual))
             if request.plot:
                 request.drawing.check(before, True)
         if request.report and before.complex:

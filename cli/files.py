@@ -87,8 +87,8 @@ def plan(names: tuple[str, ...], request: Request) -> list[tuple[str, str]]:
     inputs = expanded(names, results=output is not None or folder is not None)
     if output is not None and (folder is not None or len(inputs) > 1):
         raise click.UsageError("-o takes one input and no --out-dir; use --out-dir for several")
-    if "" in (output, folder):
-        raise click.UsageError("an output name is empty")
+    if folder == "":
+        raise click.UsageError("the name of --out-dir is empty")
     if len(inputs) > 1 and (given := [name for name in ("plot", "report", "residual") if getattr(request, name)]):
         raise click.UsageError(f"--{given[0]} takes one input")
     if request.plot:

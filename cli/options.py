@@ -129,6 +129,12 @@ def whole_or_auto(text: str) -> int | None:
     return None if text == "auto" else int(text)
 
 
+def file_name(text: str) -> str:
+    if not text:
+        raise ValueError("the name is empty")
+    return text
+
+
 def numbers(text: str) -> tuple[int, ...]:
     """Parse whole numbers and ranges: ``2,4-6``."""
     if not re.fullmatch(r"\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*", text):
@@ -156,7 +162,7 @@ def page(text: str) -> str:
 
 FILE, FOLDER = click.Path(dir_okay=False), click.Path(file_okay=False)
 COUNT, SIZE = click.IntRange(min=1), Text(in_bytes)
-INPUT = Text(files=True)
+INPUT = Text(file_name, files=True)
 """A file; wildcards and ::NAME of an array may be in the name."""
 WAVELET = Text(names=filters.names())
 STREAMED = ", ".join(format.name for format in FORMATS.values() if format.streamed)

@@ -249,13 +249,13 @@ def unchanged(options: Options, samples: int) -> str:
     if options.level == 0:
         return "unchanged: no levels were asked for"
     if not samples:
-        return "unchanged: no samples"
+        return "unchanged: no samples outside gaps"
     name, other, section = options.filters.name, shorter(samples, options.filters, 1), options.ndim == 2
     if options.deepest(*[samples] * options.ndim):
         if section:
             return "unchanged: all samples of the section are equal"
         return f"unchanged: no segment between gaps is long enough for one level of {name}"
-    few = f"{samples} samples are too few for one level of {name}"
+    few = f"{'1 sample is' if samples == 1 else f'{samples} samples are'} too few for one level of {name}"
     if section:
         few = f"too few traces or samples for one level of {name} along both axes"
     return f"unchanged: {few}" + (f"; {other} would have one" if other else "")

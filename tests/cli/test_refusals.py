@@ -188,6 +188,12 @@ USAGE = """
 2 once          denoise - -
 2 json          denoise - --json
 2 empty         denoise x.npy -o ''
+2 empty         denoise x.npy ''
+2 empty         info ''
+2 empty         convert '' y.npy
+2 ::            denoise x.npy::a
+2 .foo          denoise x.npy -o y.npy --residual r.foo
+2 another       convert x.npy x.npy
 2 nowhere       denoise x.npy -o nowhere/y.npy
 2 seismic.dat   denoise x.npy --out-dir seismic.dat/sub
 2 folder        denoise survey/a/?.npy --log no/log
@@ -233,6 +239,7 @@ USAGE = """
 2 'bayes'       compare seismic.dat --rule baies
 2 shrink        compare seismic.dat --rule js --shrink hard
 1 level         compare seismic.dat --level 40
+1 --sigma       compare x.npy --sigma 0
 1 1.024         compare seismic.dat --noise-window 0 9
 2 sigma         compare seismic.dat --noise-window 0 1 --sigma 3
 2 seconds       tune seismic.dat --seconds 0

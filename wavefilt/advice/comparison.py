@@ -136,7 +136,8 @@ class Comparison:
         self.model = for_ranking(self.x, self.sigma)
         self.variance = self.model.variance * self.taken.live
         if not self.variance.any():
-            raise ValueError("no trace has noise to compare by: their samples are equal, missing or too few")
+            why = "`sigma` is 0" if self.sigma == 0 else "their samples are equal, missing or too few"
+            raise ValueError(f"no trace has noise to compare by: {why}")
         rng = np.random.default_rng(0)
         self.probes = [self.model.draw(rng).astype(rows.dtype).reshape(rows.shape) for _ in range(PROBES)]
         self.pilot = self._estimated_signal()
@@ -173,7 +174,7 @@ class Comparison:
         Raises ValueError if there are no methods, or if none removes anything.
         """
         if not self.trials:
-            raise ValueError("; ".join(f"{name}: {why}" for name, why in self.skipped.items()) or "nothing to compare")
+            raise ValueError("; ".join(dict.fromkeys(self.skipped.values())) or "nothing to compare")
         if not any(trial.residual for trial in self.trials):
             raise ValueError(
                 "no method removes anything: too few samples or traces for a level, no noise, or thresholds of 0"

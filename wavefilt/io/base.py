@@ -61,7 +61,8 @@ class Layout:
         """Raise LayoutError if an option was given that does not apply to this format: none is silently ignored."""
         for option, value in vars(self).items():
             if option not in used and value is not None:
-                raise LayoutError(f"`{option}` does not apply to {format} files")
+                also = ", and neither does a name after ::" if option == "component" else ""
+                raise LayoutError(f"`{option}` does not apply to {format} files{also}")
 
 
 class Probe:
