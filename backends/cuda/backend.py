@@ -171,6 +171,7 @@ class Cuda(Backend):
         return packed
 
     def _copy(self, pyramid: CudaPyramid) -> CudaPyramid:
+        """Copy coefficients on the device into the buffers of another plan."""
         copy = self._lent(pyramid.analysis, np.dtype(pyramid.plan.dtype), pyramid.plan.shape.rows, pyramid.shape)
         source, target = (one.plan.places()[0].array for one in (pyramid, copy))
         pyramid.plan.stream.synchronize()
@@ -191,9 +192,8 @@ class Cuda(Backend):
             return pyramid.coefficients[0]  # type: ignore[no-any-return]
         if not isinstance(pyramid, CudaPyramid) and not len(pyramid.coefficients[0]):
             return np.zeros((0, *pyramid.shape), pyramid.coefficients[0].real.dtype)
-        pyramid = self._packed(pyramid)
-        if shrinkage is not None and shrinkage.together is not None and len(pyramid.shape) == 1:
-            pyramid = self._copy(pyramid)  # rows are shrunk in their place
+        in_place = shrinkage is not None and shrinkage.together is not None and len(pyramid.shape) == 1
+        pyramid = self._copy(pyramid) if in_place and isinstance(pyramid, CudaPyramid) else self._packed(pyramid)
         plan, stream, analysis = pyramid.plan, pyramid.plan.stream, pyramid.analysis
         by = plan.shrinking(shrinkage, partial(analysis.transform.grids, analysis, pyramid.shape), stream)
         shape = (plan.shape.rows, *pyramid.shape)

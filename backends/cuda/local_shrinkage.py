@@ -78,7 +78,6 @@ def measuring(build: Build, periodic: bool, spaced: bool) -> Kernel:
     number, threads = np.dtype(build.dtype).type, build.threads
     zero, one, most = number(0), number(1), number(np.finfo(build.dtype).max)
     ratio, share = number(NEXT), number(weights(REACH)[REACH])
-
     around = load_column(2 * REACH + 1)
     assert REACH == 4  # the coefficients named below
 
@@ -122,10 +121,8 @@ def measuring(build: Build, periodic: bool, spaced: bool) -> Kernel:
                 _put(energies, start + k, (zero,))
             elif REACH * spacing <= k < count - REACH * spacing:
                 a4, a3, a2, a1, own, b1, b2, b3, b4 = around(source, start + k - REACH * spacing, spacing)
-                total = ratio * (
-                    ratio * (ratio * (ratio * pair(a4, b4, scale) + pair(a3, b3, scale)) + pair(a2, b2, scale))
-                    + pair(a1, b1, scale)
-                )
+                total = ratio * pair(a4, b4, scale) + pair(a3, b3, scale)  # Horner's scheme
+                total = ratio * (ratio * (ratio * total + pair(a2, b2, scale)) + pair(a1, b1, scale))
                 _put(energies, start + k, ((total + square(own, scale)) * share,))
             else:
                 _put(energies, start + k, (at_the_edge(source, start, count, spacing, k, scale),))
