@@ -46,8 +46,8 @@ def table(grids: Sequence[Grid], begins: Sequence[int], pitches: Sequence[int], 
         for field, j in (5, i - 1), (9, i + 1):
             if 0 <= j < len(grids):
                 down = grid.step < grids[j].step
-                places = (ends[: 1 + down].sum() for ends in grid.nearest(slice(0, 2), grids[j]))
-                own[field : field + 4] = grid.step > grids[j].step, *places, down
+                low, high = (int(ends[: 1 + down].sum()) for ends in grid.nearest(slice(0, 2), grids[j]))
+                own[field : field + 4] = grid.step > grids[j].step, low, high, down
     return found
 
 
