@@ -137,8 +137,9 @@ def finite(samples: Array) -> Array:
 
 
 def some(names: Sequence[str]) -> str:
-    """Return the first three names, and the number of the others."""
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    """Return the first three names, which may have commas in them, and the number of the others."""
+    between = "; " if any("," in name for name in names) else ", "
+    return between.join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def noise_energy(before: Recording, sigma: NoiseForm, unit: float) -> float:
