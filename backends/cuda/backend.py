@@ -173,9 +173,8 @@ class Cuda(Backend):
     def _copy(self, pyramid: CudaPyramid) -> CudaPyramid:
         """Copy coefficients on the device into the buffers of another plan."""
         copy = self._lent(pyramid.analysis, np.dtype(pyramid.plan.dtype), pyramid.plan.shape.rows, pyramid.shape)
-        source, target = (one.plan.places()[0].array for one in (pyramid, copy))
         pyramid.plan.stream.synchronize()
-        target.copy_to_device(source, stream=copy.plan.stream)
+        copy.plan.layout.array.copy_to_device(pyramid.plan.layout.array, stream=copy.plan.stream)
         return copy
 
     def statistics(self, pyramids: Sequence[Pyramid], scope: Scope) -> CudaStatistics:

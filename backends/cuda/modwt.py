@@ -542,10 +542,8 @@ class ModwtPlan(Plan):
         s, one, details = self.shape, self._launches[i], self._details if by.details is None else by.details
         thresholds = details if by.thresholds is None else by.thresholds
         kernel = transform(*self._synthesis, self._circular, self._tiles, one.inverse, False, by.function)
-        low, limits = (
-            Rows(self._approximations[i], self._kept_at[one.last], True),
-            Limits(thresholds, one.first * s.rows),
-        )
+        low = Rows(self._approximations[i], self._kept_at[one.last], True)
+        limits = Limits(thresholds, one.first * s.rows)
         before = low, Beyond(self._outside, 0, 0, self.flags), Bands(details, self._of(i)), limits
         self._launch(kernel, i, one.inverse, stream, before, self._samples(i, y, self._kept_at))
 

@@ -291,13 +291,15 @@ class Plan(ABC):
 
     def shrunk_together(self, grids: GridsOf, thresholds: DeviceArray, stream: Stream) -> Shrinking:
         """Shrink all bands of rows, placed in time by ``grids``, and the approximation by `Local`, in their place."""
-        found, places, build, rows = grids(), [*self.places()[:0:-1], self.approximation()], self.build, self.shape.rows
+        s, build, details, found = self.shape, self.build, self.layout.array, grids()
+        if len(s.size) > 1:
+            raise NotImplementedError(f"the bands of transform {s.transform!r} are not shrunk together")
         if found not in self._tables:
+            places = [*self.places()[:0:-1], self.approximation()]
             begins, pitches = [place.offset for place in places], [place.strides[0] for place in places]
             self._tables[found] = cuda.to_device(local_shrinkage.table(found, begins, pitches, build.threads).ravel())
-        details, table, periodic = places[0].array, self._tables[found], found[0].periodic
-        spaced = any(grid.spacing > 1 for grid in found)
-        energies = self.buffer("shrunk", details.size)
+        table, rows, energies = self._tables[found], s.rows, self.buffer("shrunk", details.size)
+        periodic, spaced = found[0].periodic, any(band.spacing > 1 for band in found)
         launch = grid(local_shrinkage.blocks(found, build.threads), rows), build.threads, stream
         local_shrinkage.measuring(build, periodic, spaced)[launch](details, energies, table, thresholds, rows)
         local_shrinkage.shrinking(build, periodic)[launch](details, energies, table, len(found), thresholds, rows)

@@ -150,9 +150,9 @@ class SegyFile(ContiguousFile):
             headers = self._file.read((count - 1) * stride + TRACE_HEADER)
             # DelayRecordingTime and ScalarTraceHeader
             found[:, first : first + count] = np.ndarray((2, count), f"{sizes.endian}i2", headers, 108, (106, stride))
-        delay, scalar = found.astype(float)
-        seconds = np.where(scalar > 0, delay * scalar, delay / np.where(scalar < 0, -scalar, 1)) / 1000
-        return seconds.tolist() if seconds.any() else []
+        pairs = list(zip(*found.tolist(), strict=True))
+        seconds = {pair: _scaled(*pair) / 1000 for pair in set(pairs)}
+        return [seconds[pair] for pair in pairs] if any(seconds.values()) else []
 
     def copy(self, to: BinaryIO) -> None:
         """Write all headers, and the samples, or zeros of another width."""

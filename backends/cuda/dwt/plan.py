@@ -111,8 +111,6 @@ class DwtPlan(Plan):
         details, thresholds = (self.details if array is None else array for array in (by.details, by.thresholds))
         x, live, flags = by.source or (target.array, self.flags, self.flags)
         launch = self.inverse_kernel(i, by.function)[grid(tiles + 1, rows), self.build.threads, stream]
-        bands, unchanged = (
-            Bands(details, *self._where[i], self._approximations[i]),
-            Unchanged(x, live, i == 0 and by.source is not None),
-        )
+        bands = Bands(details, *self._where[i], self._approximations[i])
+        unchanged = Unchanged(x, live, i == 0 and by.source is not None)
         launch(bands, thresholds, target, self._extent(i, tiles), unchanged, flags)
